@@ -75,6 +75,9 @@ func (o *Ordered) componentOf(host int, name string) int {
 			return o.Report.Hosts[k].Component
 		}
 	}
+	if o.Report != nil {
+		return len(o.Clocks) + host // of none of those that were aligned
+	}
 	return host
 }
 

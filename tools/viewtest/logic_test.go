@@ -93,7 +93,7 @@ func (b *panelBrowser) StampsOfAClockThatWasSetHaveNoOrder(t *testing.T) {
 		App.about = { clocks: [{ set: true, component: 3 }, { component: 4 }, {}] };
 		App.hostOf = () => ({ component: 0 });
 		const wide = (e) => ({ ...e, low: e.at - 50, high: e.at + 50 }), a = wide(end(1, 0, 10)), b = wide(end(2, 0, 40)), c = wide(end(3, 0, 400));
-		const told = (j) => [j.answer, j.why].join(" "), d = Measure.difference(a, b, 1);
+		const told = (j) => [j.answer, j.why].join(" "), d = Relation.difference(a, b, 1);
 		return [told(Order.judge(a, b)), told(Order.judge(a, c)), d.oneClock, d.low, d.high,
 			Order.through(a, end(9, 1, 5), [{ sent: b, received: end(8, 1, 4) }], () => 1), Order.through(a, end(9, 1, 5), [{ sent: a, received: end(8, 1, 4) }], () => 1)?.length,
 			[0, 1, 2].map((clock) => Order.componentOf(clock, 0)).join()];

@@ -304,7 +304,7 @@ func (b *panelBrowser) ASpanBetweenTwoHostsIsNeverSurerThanBothBounds(t *testing
 	l := b.load(t)
 	got := value[string](l, `(() => {
 		const e = (clock, at, low, high, component = 0) => ({ clock, at, low, high, component, recorded: null });
-		const d = (a, b, g) => { const r = Measure.difference(a, b, g); return [r.delta, r.low, r.high, r.comparable].join(" "); };
+		const d = (a, b, g) => { const r = Relation.difference(a, b, g); return [r.delta, r.low, r.high, r.comparable].join(" "); };
 		return [d(e(0, 10, 8, 13), e(1, 100, 99, 104)), d(e(0, 10, null, 13), e(1, 100, 99, 104)), d(e(0, 10, 8, 13), e(0, 100, 99, 104), 2),
 			d(e(0, 10, 8, 13, 0), e(1, 100, 99, 104, 1)), d(e(-1, 10, 10, 10), e(1, 100, 99, 104))].join("|");
 	})()`)

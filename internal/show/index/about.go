@@ -22,7 +22,9 @@ type About struct {
 	Events     int64              `json:"events"`
 	Late       int64              `json:"late,omitempty"` // by how many ns events came late at most
 	Messages   int64              `json:"messages"`
-	Verdicts   [5]int64           `json:"verdicts"` // messages by verdict
+	Verdicts   [5]int64           `json:"verdicts"`           // messages by verdict
+	Inverted   *int64             `json:"inverted,omitempty"` // messages received before they were sent by the recorded stamps; nil where nobody counted
+	MinDelay   int64              `json:"minDelay,omitempty"` // the least delay of a message, ns
 	Delays     []Histogram        `json:"delays"`
 	Method     string             `json:"method"`
 	Assumption string             `json:"assumption"`
@@ -194,6 +196,7 @@ type Hit struct {
 type Violations struct {
 	Counts [5]int64    `json:"counts"` // of all messages, by verdict
 	List   []Violation `json:"list"`   // the worst, in order of time
+	Raw    *Raw        `json:"raw,omitempty"`
 }
 
 // Violation is one message that is not in order. Low and High enclose its delay, where that is bounded.

@@ -123,7 +123,7 @@ func (b *Builder) write(r *trace.TimelineEvent) error {
 		return err
 	}
 	at := b.instant(r)
-	m := moment{event: b.events, at: at, time: clock.Sub(r.Time, b.origin), slice: r.Slice, row: int32(n), host: int32(r.Host),
+	m := moment{event: b.events, at: at, time: clock.Sub(r.Time, b.origin), recorded: int64(r.Event.Time), slice: r.Slice, row: int32(n), host: int32(r.Host),
 		clock: int32(r.Map), class: uint32(r.Class), phase: r.Phase}
 	h := head{at: at, row: n, class: m.class, clock: r.Map, recorded: r.Event.Time, flags: uint8(r.Phase)}
 	b.events++

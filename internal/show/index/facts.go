@@ -24,6 +24,8 @@ type facts struct {
 	maps     []mapState // by number+1
 	rows     []rowFacts
 	verdicts [5]int64
+	inverted *int64
+	minDelay int64
 	delays   []Histogram
 	lost     losses
 	lanes    lostLanes
@@ -41,7 +43,7 @@ type rowFacts struct {
 func (b *Builder) facts() *facts {
 	s := b.sorter
 	f := &facts{schema: *b.schema, streams: b.streams, byRow: b.byRow, origin: b.origin, last: b.last, events: b.events,
-		hosts: slices.Clone(b.hosts), maps: slices.Clone(b.maps), verdicts: s.pairs.counts, delays: histograms(s.pairs.delays),
+		hosts: slices.Clone(b.hosts), maps: slices.Clone(b.maps), verdicts: s.pairs.counts, inverted: s.pairs.raw.total(), minDelay: s.minDelay, delays: histograms(s.pairs.delays),
 		lost: b.lost, lanes: s.lost, waiting: int64(len(s.pairs.waiting))}
 	f.schema.Maps = slices.Clone(f.schema.Maps)
 	f.classes = make([]int64, len(b.classes))
@@ -75,7 +77,7 @@ func (b *facts) about() *About {
 	l := b.schema
 	a := &About{
 		Version: version, Title: l.Title, Origin: b.origin, Span: int64(b.last), Top: topLevel(int64(b.last)), Step: b.maps[0].granularity, Events: b.events, Late: b.lost.lateness,
-		Verdicts: b.verdicts, Delays: b.delays, Method: l.Method, Assumption: l.Assumption,
+		Verdicts: b.verdicts, Inverted: b.inverted, MinDelay: b.minDelay, Delays: b.delays, Method: l.Method, Assumption: l.Assumption,
 		Hosts: []Host{}, Clocks: []Clock{}, Rows: []Row{}, Classes: []Class{}, Links: []Link{},
 		Warnings: b.warnings(), Pairs: [][]string{}, Left: []string{},
 	}

@@ -166,7 +166,8 @@ func (l *Live) View() *View {
 	b := l.b
 	b.grow()
 	v := &View{facts: b.facts(), lanes: make([]laneFacts, len(b.sorter.trees.lanes)), attached: l.attached, mostTile: mostTile, edge: &l.edge,
-		order: b.sorter.pairs.order, worst: slices.Clone(b.sorter.pairs.worst)}
+		order: b.sorter.pairs.order, worst: slices.Clone(b.sorter.pairs.worst), raw: b.sorter.pairs.raw}
+	v.raw.worst = slices.Clone(v.raw.worst)
 	tail := &memoryPart{lanes: make([]memoryLane, len(v.lanes)), blocks: l.tail.blocks, packed: l.tail.packed, end: b.events}
 	for i, x := range b.sorter.trees.lanes {
 		v.lanes[i] = laneFacts{kind: x.kind, memory: x.memory, items: x.items}

@@ -159,6 +159,12 @@ func compareAbout(t failer, v *View, x *Index) map[int]int {
 	for i := range list.List {
 		list.List[i].Link = number[list.List[i].Link]
 	}
+	raw := *list.Raw
+	raw.List = slices.Clone(raw.List)
+	for i := range raw.List {
+		raw.List[i].Link = number[raw.List[i].Link]
+	}
+	list.Raw = &raw
 	if got := v.Violations(); len(got.List)+len(list.List) > 0 && !reflect.DeepEqual(*got, list) || got.Counts != list.Counts {
 		t.Fatalf("violations are %v, want %v", got, list)
 	}

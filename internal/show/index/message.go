@@ -23,12 +23,14 @@ const (
 type end struct {
 	event         int64
 	time          int64 // since the origin; before it too, where events came late
+	recorded      int64 // the stamp, ns since 1970
 	below, above  int64 // bounds, the step of the stamp included
 	step          int64 // of the stamps of its clock
 	row           int32
 	host          int32
 	clock         int32
 	bounded, sent bool
+	stamped       bool // recorded is known
 }
 
 // pairs matches the two ends of messages, in either order.
@@ -43,6 +45,7 @@ type pairs struct {
 	delays  map[[2]int32]*histogram
 	worst   worst
 	counts  [5]int64
+	raw     rawInversions
 }
 
 type waiter struct {
@@ -135,8 +138,9 @@ func (x *sorter) message(s, r *end) error {
 	h.add(delay)
 	if v != InOrder {
 		p.worst.add(violation{verdict: v, sent: s.time, delay: delay, low: low, high: high, known: known, from: s.event, to: r.event,
-			link: l, depth: x.depth(v, delay)})
+			link: l, depth: x.depth(v, delay)}, mostListed)
 	}
+	p.raw.add(s, r, l)
 	it := item{at: min(max(s.time, 0), far), to: min(max(r.time, 0), far), event: s.event, other: r.event, flags: uint8(v)}
 	x.trees.changed(min(it.at, it.to))
 	return x.trees.add(l.lane, it)
@@ -229,9 +233,10 @@ func (w *worst) Pop() any {
 	return x
 }
 
-func (w *worst) add(v violation) {
+// add takes a violation in, of which at most so many are held.
+func (w *worst) add(v violation, most int) {
 	switch {
-	case len(*w) < mostListed:
+	case len(*w) < most:
 		heap.Push(w, v)
 	case (*w)[0].less(&v):
 		(*w)[0] = v
@@ -241,7 +246,9 @@ func (w *worst) add(v violation) {
 
 // list returns them in order of time.
 func (p *pairs) list(number func(*link) int) *Violations {
-	return p.worst.list(p.counts, number)
+	v := p.worst.list(p.counts, number)
+	v.Raw = p.raw.list(number)
+	return v
 }
 
 func (w worst) list(counts [5]int64, number func(*link) int) *Violations {

@@ -124,6 +124,20 @@ func TestMessagesAreJudgedAsTheirStampsAndBoundsSay(t *testing.T) {
 		if len(x.violations.List) != bad {
 			t.Fatalf("%d violations are listed of %d", len(x.violations.List), bad)
 		}
+		inverted := map[int64]int64{}
+		for _, m := range want {
+			if d := int64(m.received.Event.Time - m.sent.Event.Time); d+step(m.received.Map) <= 0 {
+				inverted[m.from] = d
+			}
+		}
+		if raw := x.violations.Raw; raw.Inverted != int64(len(inverted)) || *a.Inverted != raw.Inverted || len(raw.List) != len(inverted) {
+			t.Fatalf("%d messages are inverted in raw time, %d of them listed; wanted %d", raw.Inverted, len(raw.List), len(inverted))
+		}
+		for _, v := range x.violations.Raw.List {
+			if d, is := inverted[v.From]; !is || d != v.Delay || links[v.From] != v.Link {
+				t.Fatalf("inverted in raw time: %+v, wanted a delay of %d", v, d)
+			}
+		}
 		byEvent := make(map[int64]wantedMessage)
 		for _, m := range want {
 			byEvent[m.from] = m
@@ -180,7 +194,7 @@ func TestTheWorstViolationsAreListed(t *testing.T) {
 	for i := range int64(mostListed + 5000) {
 		v := violation{verdict: Verdict(1 + r.n(4)), depth: r.n(1000), from: i}
 		most[v.verdict]++
-		w.add(v)
+		w.add(v, mostListed)
 	}
 	kept := map[Verdict]int64{}
 	for _, v := range w {

@@ -47,6 +47,7 @@ type moment struct {
 	event        int64
 	at           int64 // on its lane
 	time         int64 // since the origin; before at if it came late
+	recorded     int64 // the stamp, ns since 1970
 	slice, flow  uint64
 	below, above int64
 	step         int64 // of the stamps of its clock
@@ -177,7 +178,7 @@ func (s *sorter) sort(m *moment, b *batch) error {
 		err = s.mark(w, m)
 	}
 	if err == nil && m.flow != 0 {
-		err = s.meet(m.flow, end{event: m.event, time: m.time, below: m.below, above: m.above, step: m.step, row: m.row, host: m.host,
+		err = s.meet(m.flow, end{event: m.event, time: m.time, recorded: m.recorded, stamped: true, below: m.below, above: m.above, step: m.step, row: m.row, host: m.host,
 			clock: m.clock, bounded: m.bounded, sent: m.sends})
 	}
 	return err

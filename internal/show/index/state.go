@@ -31,6 +31,7 @@ type liveState struct {
 	Delays       []savedDelays
 	Worst        []savedViolation
 	Verdicts     [5]int64
+	Raw          *savedRaw // nil in states of a version that did not count
 	Attached     map[string][]byte
 	Resume       []byte
 }
@@ -74,6 +75,13 @@ type savedEnd struct {
 	Below, Above, Step int64
 	Row, Host, Clock   int32
 	Bounded, Sent      bool
+	Recorded           int64
+	Stamped            bool
+}
+
+type savedRaw struct {
+	Count int64
+	Worst []savedViolation
 }
 
 type savedDelays struct {
@@ -132,16 +140,24 @@ func (p *pairs) save(x *liveState) {
 	}
 	for _, q := range p.queue[p.from:] {
 		if e, ok := p.waiting[q.flow]; ok && e.event == q.event {
-			x.Waiting = append(x.Waiting, savedEnd{q.flow, e.event, e.time, e.below, e.above, e.step, e.row, e.host, e.clock, e.bounded, e.sent})
+			x.Waiting = append(x.Waiting, savedEnd{q.flow, e.event, e.time, e.below, e.above, e.step, e.row, e.host, e.clock, e.bounded, e.sent, e.recorded, e.stamped})
 		}
 	}
 	for key, h := range p.delays {
 		x.Delays = append(x.Delays, savedDelays{key[0], key[1], h.count, h.least, h.greatest, h.total, h.buckets})
 	}
-	for i := range p.worst {
-		v := &p.worst[i]
-		x.Worst = append(x.Worst, savedViolation{v.verdict, v.known, v.depth, v.sent, v.delay, v.low, v.high, v.from, v.to, v.link.lane.owner})
+	x.Worst = p.worst.save()
+	if !p.raw.uncounted {
+		x.Raw = &savedRaw{Count: p.raw.count, Worst: p.raw.worst.save()}
 	}
+}
+
+func (w worst) save() (list []savedViolation) {
+	for i := range w {
+		v := &w[i]
+		list = append(list, savedViolation{v.verdict, v.known, v.depth, v.sent, v.delay, v.low, v.high, v.from, v.to, v.link.lane.owner})
+	}
+	return list
 }
 
 // decodeState takes up a state that encodeState made, and returns what the seal was given.
@@ -241,18 +257,25 @@ func (p *pairs) restore(x *liveState) {
 	}
 	for _, e := range x.Waiting {
 		p.waiting[e.Flow] = end{event: e.Event, time: e.Time, below: e.Below, above: e.Above, step: e.Step, row: e.Row, host: e.Host,
-			clock: e.Clock, bounded: e.Bounded, sent: e.Sent}
+			clock: e.Clock, bounded: e.Bounded, sent: e.Sent, recorded: e.Recorded, stamped: e.Stamped}
 		p.queue = append(p.queue, waiter{e.Flow, e.Event})
 	}
 	for _, d := range x.Delays {
 		p.delays[[2]int32{d.From, d.To}] = &histogram{buckets: d.Buckets, count: d.Count, least: d.Least, greatest: d.Greatest, total: d.Total}
 	}
-	for _, v := range x.Worst {
-		if v.Link < 0 || v.Link >= len(p.order) {
+	p.worst, p.counts = restoreWorst(x.Worst, p.order), x.Verdicts
+	if p.raw.uncounted = x.Raw == nil; x.Raw != nil {
+		p.raw.count, p.raw.worst = x.Raw.Count, restoreWorst(x.Raw.Worst, p.order)
+	}
+}
+
+func restoreWorst(list []savedViolation, links []*link) (w worst) {
+	for _, v := range list {
+		if v.Link < 0 || v.Link >= len(links) {
 			continue
 		}
-		p.worst = append(p.worst, violation{verdict: v.Verdict, known: v.Known, depth: v.Depth, sent: v.Sent, delay: v.Delay, low: v.Low, high: v.High,
-			from: v.From, to: v.To, link: p.order[v.Link]})
+		w = append(w, violation{verdict: v.Verdict, known: v.Known, depth: v.Depth, sent: v.Sent, delay: v.Delay, low: v.Low, high: v.High,
+			from: v.From, to: v.To, link: links[v.Link]})
 	}
-	p.counts = x.Verdicts
+	return w
 }

@@ -24,6 +24,7 @@ type View struct {
 	gaps       []gap // what was dropped
 	order      []*link
 	worst      worst
+	raw        rawInversions
 	attached   map[string][]byte
 	version    int64
 	shape      int64
@@ -60,7 +61,10 @@ type rowLanes struct{ all, slices, sent, got [][]int }
 func (v *View) prepare() {
 	v.about = sync.OnceValue(v.makeAbout)
 	v.violations = sync.OnceValue(func() *Violations {
-		return v.worst.list(v.facts.verdicts, func(l *link) int { return l.lane.number })
+		number := func(l *link) int { return l.lane.number }
+		list := v.worst.list(v.facts.verdicts, number)
+		list.Raw = v.raw.list(number)
+		return list
 	})
 	v.byRow = sync.OnceValue(v.rowLanes)
 }

@@ -11,6 +11,7 @@ import (
 
 const (
 	maxViolations = 2000   // in one file
+	maxRaw        = 300    // messages in one file that are inverted in raw time
 	maxTiles      = 30_000 // each costs the page time, however small
 	chunkBytes    = 256 << 10
 	maxDetailed   = 48 // violations around which finer tiles are written
@@ -31,9 +32,21 @@ func (f *file) violations() ([]index.Violation, error) {
 	if n := int64(len(worst)); n < total {
 		f.missing("The list of violations has the worst %s of %s%s", show.Count(n), show.Count(total), moreIn)
 	}
-	inFile := index.Violations{Counts: all.Counts, List: slices.Clone(worst)}
+	inFile := index.Violations{Counts: all.Counts, List: slices.Clone(worst), Raw: fewer(all.Raw)}
 	slices.SortStableFunc(inFile.List, func(a, b index.Violation) int { return cmp.Compare(a.Sent, b.Sent) })
 	return worst, f.json("violations", inFile)
+}
+
+// fewer returns the worst of the messages that are inverted in raw time: the page says of how many.
+func fewer(all *index.Raw) *index.Raw {
+	if all == nil || len(all.List) <= maxRaw {
+		return all
+	}
+	worst := slices.Clone(all.List)
+	slices.SortStableFunc(worst, func(a, b index.RawInversion) int { return cmp.Compare(a.Delay, b.Delay) })
+	worst = worst[:maxRaw]
+	slices.SortStableFunc(worst, func(a, b index.RawInversion) int { return cmp.Compare(a.Sent, b.Sent) })
+	return &index.Raw{Inverted: all.Inverted, List: worst}
 }
 
 // tiles writes tiles level by level from the top down, until all are final or half of the remaining budget is used. Then it

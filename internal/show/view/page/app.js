@@ -107,13 +107,36 @@ function setView(from, to, { animate = false } = {}) {
   redraw();
 }
 
+/** @type {{ was: { from: number, to: number }, shown: { from: number, to: number } } | null} */
+let refitted = null; // the view from which raw time was turned on, and what it then was
+
 /**
+ * setRaw turns raw time on or off. The view goes along, so that what was in sight stays in sight on every host, and comes
+ * back if nobody moved it.
  * @param {boolean} raw
+ * @param {{ fit?: boolean }} [options1]
  */
-function setRaw(raw) {
+function setRaw(raw, { fit = true } = {}) {
+  if (View.state.raw === Boolean(raw)) return;
+  const { from, to } = View.destination();
   View.setRaw(raw);
+  if (fit && raw) {
+    const shown = View.rawStretch(from, to);
+    if (shown) {
+      setView(shown.from, shown.to, { animate: true });
+      refitted = { was: { from, to }, shown: { ...View.destination() } };
+    }
+  } else if (fit && refitted && from === refitted.shown.from && to === refitted.shown.to) {
+    setView(refitted.was.from, refitted.was.to, { animate: true });
+  } else if (fit && refitted) { // it was moved meanwhile: what stood in its middle stays there
+    const { row, host } = Rows.focused(), clock = selection.a ? clockOf(selection.a.row, selection.a.at) : row >= 0 ? clockOf(row) : host >= 0 ? Rows.clockOfHost(host) : -1;
+    const middle = (from + to) / 2, at = View.instantOf(clock, middle, 1);
+    setView(at - (to - from) / 2, at + (to - from) / 2, { animate: true });
+  }
+  if (!raw) refitted = null;
   emit("raw", View.state.raw);
-  announce(View.state.raw ? "raw time: every host by its own clock" : "corrected time");
+  const inverted = about.inverted === undefined ? "" : `: ${Time.grouped(about.inverted)} of ${Time.grouped(about.messages)} messages were received before they were sent`;
+  announce(View.state.raw ? `raw time, every host by its own clock${inverted}` : "corrected time");
   redraw();
 }
 

@@ -5,9 +5,8 @@
 // it, as does a number of messages.
 
 import { App } from "./app.js";
-import { make, button, name, table, choice, plural, interval } from "./elements.js";
-import * as Measure from "./measure.js";
-import * as Order from "./order.js";
+import { make, button, name, table, choice, plural } from "./elements.js";
+import * as Relation from "./relation.js";
 import * as Time from "./time.js";
 
 /** @import { Followed, Hop, Passage, Source, TimelineEvent } from "./types.js" */
@@ -159,7 +158,7 @@ let parts;
 /**
  * @param {Hop} options
  */
-const delayOf = ({ sent, received }) => Measure.difference(Order.endOf(sent), Order.endOf(received));
+const delayOf = ({ sent, received }) => Relation.ofMessage(sent, received);
 
 /**
  * draw goes over the chain: messages as thick lines, time on hosts as thick pieces of their rows.
@@ -258,7 +257,7 @@ export function start() {
       { title: "to", text: (r) => end(r.received) },
       { title: "on host", text: (r) => (r.pause === null ? "–" : App.duration(r.pause)), number: true },
       { title: "delay", text: (r) => App.duration(r.delay.delta), number: true },
-      { title: "truly", text: (r) => interval(r.delay.low, r.delay.high, Time.brief) },
+      { title: "truly", text: (r) => Relation.told(r.delay, Time.brief) },
       { title: "sent", text: (r) => Time.since(r.sent.at), number: true },
     ],
   });

@@ -4,9 +4,13 @@
 import { App } from "./app.js";
 import { make, button, name, table, choice, section, facts } from "./elements.js";
 import * as Elements from "./elements.js";
+import * as Rows from "./rows.js";
+import * as Time from "./time.js";
+import * as Why from "./why.js";
 
 /** @import { Plot } from "./types.js" */
 
+const most = 24; // hosts that are explained
 const pairColumns = ["a", "b", "a to b", "b to a", "min RTT", "fit", "offset b−a", "skew b−a", "bound"];
 /** @type {Plot[] | null} */
 let plots = null;
@@ -103,13 +107,22 @@ function hosts() {
 
 export function start() {
   body = App.panel("clocks", "Clocks", { key: "k", hint: "offsets, bounds and how they wandered" });
-  const { about } = App, told = make("div");
+  const { about } = App, told = make("div"), reasons = make("div");
+  // explain says for each host, in the middle of the view, why its bound is as wide as it is.
+  const explain = () => {
+    const at = Math.max(0, Math.min(about.span, (App.view.from + App.view.to) / 2)), off = about.hosts.map((h, i) => ({ h, i, clock: Rows.clockOfHost(i) })).filter(({ clock }) => clock >= 0);
+    reasons.replaceChildren(make("p", { class: "dim" }, `in the middle of the view, at ${Time.since(at)}`), ...off.slice(0, most).map(({ h, i, clock }) => {
+      const { low, high } = Rows.boundsOfHost(i, at);
+      return make("div", {}, make("p", {}, make("b", {}, name(h.name)), " ", Time.bound(low, high)), Why.section(i, clock, at));
+    }), off.length > most ? make("p", { class: "note" }, `${most} of ${off.length} hosts`) : "");
+  };
   which = choice("pictures of", [["", "all hosts"], ...about.hosts.map((h, i) => /** @type {[string, string]} */ ([String(i), h.name]))], () => { if (plots) fill(); });
   pictures = make("div", { class: "figures" });
   const tell = () => told.replaceChildren(
     facts([about.method ? ["method", about.method] : null, about.assumption ? ["assumption", about.assumption] : null]),
     ...(about.summary ?? "").split("\n").filter(Boolean).map((line) => make("p", { class: "dim" }, name(line))),
     section("Hosts", hosts()),
+    section("Why the bounds are as wide", reasons),
     about.pairs?.length ? section("Pairs", table({ caption: "Pairs of hosts", rows: about.pairs, columns: pairColumns.map((title, i) => ({ title, text: (p) => String(p[i] ?? ""), number: i > 1 && i !== 5, value: i < 2 ? (p) => String(p[i]) : undefined })) })) : "");
   tell();
   body.append(make("h2", {}, "Clocks"), told,
@@ -117,7 +130,7 @@ export function start() {
   let shown = false, stale = false;
   // Of a timeline that grows the figures are renewed while they are seen, but not what has the focus.
   const renew = () => { if (shown && stale && !told.contains(document.activeElement)) { stale = false; tell(); } };
-  App.on("panel", (id, yes) => { shown = id === "clocks" && yes; if (shown) open(); renew(); });
+  App.on("panel", (id, yes) => { shown = id === "clocks" && yes; if (shown) { open(); explain(); } renew(); });
   App.on("grown", () => {
     about.hosts.slice(which.list.options.length - 1).forEach((h) => which.list.append(make("option", { value: String(which.list.options.length - 1) }, h.name)));
     stale = true;

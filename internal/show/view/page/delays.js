@@ -1,9 +1,10 @@
 // delays: how long messages took one way, for each ordered pair of hosts, as a histogram on a logarithmic axis, with least,
-// mean and greatest, and how sure these are. Both clocks' bounds move all delays of a pair together: where that is more
-// than the delays differ, the picture's place is uncertain, but not its shape.
+// mean and greatest, and how sure these are. Both clocks' bounds move delays of about the same time together: where that is
+// more than the delays differ, they can be compared with each other, but how long they were is not known.
 
 import { App } from "./app.js";
 import { make, table, choice, grouped, name, facts } from "./elements.js";
+import * as Relation from "./relation.js";
 import * as Time from "./time.js";
 
 /** @import { Clock, Histogram, Scale } from "./types.js" */
@@ -107,6 +108,30 @@ export function clockOfHost(host) {
 }
 
 /**
+ * inverted counts the delays of a pair below zero.
+ * @param {Histogram} pair
+ */
+export const inverted = ({ buckets }) => buckets.reduce((sum, [, to, n]) => sum + (to < 0 ? n : 0), 0);
+
+/**
+ * percentile is the greatest delay that a share of the messages can have, to 1/32: the upper end of its bucket.
+ * @param {Histogram} pair
+ * @param {number} share
+ */
+export function percentile({ buckets, messages, least, greatest }, share) {
+  let left = Math.max(1, Math.ceil(share * messages));
+  for (const [, to, n] of buckets) if ((left -= n) <= 0) return Math.max(least, Math.min(greatest, to));
+  return greatest;
+}
+
+/**
+ * meanOf is the mean delay of a pair, with what the bounds of both clocks leave of it: no message takes less than the least delay.
+ * @param {Histogram} pair
+ * @param {{ low: number | null, high: number | null }} unsure
+ */
+export const meanOf = ({ mean }, { low, high }) => Relation.ofDelay({ delta: mean, low: low === null ? null : mean + low, high: high === null ? null : mean + high });
+
+/**
  * @param {any} pair
  */
 function picture(pair) {
@@ -129,18 +154,20 @@ function picture(pair) {
   g.append(svg("path", { class: "mean", d: `M${marks.mean.x.toFixed(1)} -4V${height}` }));
   g.append(svg("text", { class: "tick", x: marks.mean.x.toFixed(1), y: -6, "text-anchor": marks.mean.x < 40 ? "start" : marks.mean.x > width - 40 ? "end" : "middle" }, `mean ${App.duration(pair.mean)}`));
   // Where the mean may truly lie, by the bounds of both clocks.
-  const { scale } = layout(pair, width, height), y = height + 22;
-  const l = unsure.low === null ? 0 : scale.place(pair.mean + unsure.low) * width, r = unsure.high === null ? width : scale.place(pair.mean + unsure.high) * width;
+  const { scale } = layout(pair, width, height), y = height + 22, truly = meanOf(pair, unsure);
+  const l = truly.low === null ? 0 : scale.place(truly.low) * width, r = truly.high === null ? width : scale.place(truly.high) * width;
   g.append(svg("path", { class: "bound", d: `M${l.toFixed(1)} ${y}H${Math.max(r, l + 1).toFixed(1)}M${l.toFixed(1)} ${y - 4}v8M${Math.max(r, l + 1).toFixed(1)} ${y - 4}v8` }));
   root.append(g);
   const spread = pair.greatest - pair.least, wide = unsure.low === null || unsure.high === null ? Infinity : unsure.high - unsure.low;
   return make("figure", { class: "delay" }, make("figcaption", {}, make("b", {}, name(App.about.hosts[pair.from].name), " → ", name(App.about.hosts[pair.to].name)), ` ${grouped(pair.messages)} messages`), root,
     facts([["delays", `${App.duration(pair.least)} … ${App.duration(pair.greatest)}, mean ${App.duration(pair.mean)}`],
+      ["mean, truly", Relation.told(truly, App.duration)],
+      inverted(pair) && ["below zero", `${grouped(inverted(pair))}, which cannot be: the estimate of the clocks puts them there`],
       ["all off by", wide === 0 ? "nothing" : Time.margin(unsure.low === null ? null : -unsure.low, unsure.high)]]),
     make("p", { class: "note" }, wide === 0 ? "One clock, or clocks without error: these delays are as they were."
-      : wide === Infinity ? "A clock has no bound on one side: these delays hold only against one another."
-      : wide > spread ? "The bounds are wider than the delays differ: their shape is sure, their place is not."
-      : "The delays differ by more than the bounds: both their shape and their place are sure."));
+      : wide === Infinity ? "A clock has no bound on one side. Only delays of about the same time can be compared."
+      : wide > spread ? "The bounds are wider than the delays differ. Delays of about the same time can be compared; how long they truly were is not known."
+      : "The delays differ by more than the bounds allow: some truly took longer than others."));
 }
 
 export function start() {
@@ -159,6 +186,7 @@ export function start() {
       { title: "messages", text: (p) => grouped(p.messages), value: (p) => p.messages, number: true },
       { title: "least", text: (p) => App.duration(p.least), value: (p) => p.least, number: true },
       { title: "mean", text: (p) => App.duration(p.mean), value: (p) => p.mean, number: true },
+      ...[50, 90, 99].map((p) => ({ title: `p${p}`, text: (/** @type {Histogram} */ pair) => App.duration(percentile(pair, p / 100)), value: (/** @type {Histogram} */ pair) => percentile(pair, p / 100), number: true })),
       { title: "greatest", text: (p) => App.duration(p.greatest), value: (p) => p.greatest, number: true },
       { title: "off by up to", text: (p) => { const u = uncertainty(clockOfHost(p.from), clockOfHost(p.to)); return Time.margin(u.low === null ? null : -u.low, u.high); } },
     ],

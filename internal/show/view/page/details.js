@@ -3,12 +3,13 @@
 
 import { App } from "./app.js";
 import * as Dock from "./dock.js";
-import { make, button, name, facts, section, table, interval } from "./elements.js";
+import { make, button, name, facts, section, table } from "./elements.js";
 import * as Elements from "./elements.js";
-import * as Measure from "./measure.js";
 import * as Order from "./order.js";
+import * as Relation from "./relation.js";
 import * as Time from "./time.js";
 import * as Violations from "./violations.js";
+import * as Why from "./why.js";
 
 /** @import { TimelineEvent } from "./types.js" */
 
@@ -82,11 +83,10 @@ async function messages(event) {
       parts.push([title, [[side, `event ${Elements.grouped(other)}, which ${App.live ? "the index has no longer" : "this file does not have"}`]]]);
       continue;
     }
-    const d = Measure.difference(Order.endOf(sent), Order.endOf(received)), verdict = await Violations.verdictOf(sent, received, d);
+    const d = Relation.ofMessage(sent, received), verdict = await Violations.verdictOf(sent, received, d);
     parts.push([title, [
       [side === "sent" ? "sent by" : "received by", `${App.hostOf(far.row).name}, ${App.about.rows[far.row].name}`, far],
-      [side, Time.since(far.at)], ["delay", App.duration(d.delta)],
-      ["truly", !d.comparable ? "not comparable" : interval(d.low, d.high, Time.brief)],
+      [side, Time.since(far.at)], ["delay", Relation.estimate(d, App.duration)], ["truly", Relation.told(d, Time.brief)],
       ["verdict", `${verdict.mark} ${verdict.name}`, null, verdict.id], verdict.id !== "ordered" && ["that is", verdict.means]].filter(Boolean)]);
   }
   return parts;
@@ -128,6 +128,7 @@ async function fill(missing) {
       button("copy as text", async () => { said.textContent = (await Elements.copy(shown)) ? "copied" : "the browser did not allow it"; }), said),
     ...parts.map(([title, pairs]) => section(title, facts(pairs.map((/** @type {any} */ [label, value, target, verdict]) => [label,
       [make("span", verdict ? { class: `verdict ${verdict}` } : {}, name(value)), target ? button("go", go(target), { "aria-label": `go to where it ${label}` }) : null].filter(Boolean)])))),
+    certainly(Order.endOf(event)) === "exact" ? "" : section("Why the bound is as wide", Why.section(App.about.rows[event.row].host, event.clock ?? App.clockOf(event.row, event.at), event.at)),
     event.fields?.length ? section("Fields", table({ caption: `Fields of event ${event.event}`, rows: event.fields,
       columns: [{ title: "name", text: (f) => f[0] }, { title: "value", text: (f) => f[1] }] })) : "");
 }

@@ -3,8 +3,10 @@
 
 import { byId } from "./dom.js";
 import { App } from "./app.js";
+import * as Groups from "./groups.js";
 import * as Keys from "./keys.js";
 import * as Time from "./time.js";
+import * as View from "./view.js";
 
 /** @import { About, Command } from "./types.js" */
 
@@ -153,6 +155,8 @@ export function open(about) {
   byId("title").textContent = about.title;
   totals(about);
   warn(about);
+  if (!about.live) Groups.notice(about); // while it grows, a group may still be connected
+  App.on("raw", () => totals(App.about));
   byId("do-dock").addEventListener("click", () => show(current, Boolean(byId("dock").hidden)));
   byId("undock").addEventListener("click", () => show(current, false));
   byId("tabs").addEventListener("keydown", tabsByKeys);
@@ -175,6 +179,11 @@ export function totals(about) {
     if (!n) continue;
     const item = make("li", name, `${Time.grouped(n)} ${what}`);
     item.title = `${Time.grouped(n)} ${why}`;
+    list.push(item);
+  }
+  if (View.state.raw && about.inverted !== undefined) {
+    const item = make("li", about.inverted ? "certain" : "", `${Time.grouped(about.inverted)} inverted in raw time`);
+    item.title = "messages received before they were sent by the clocks of their hosts, as they were recorded; the panel Violations lists them";
     list.push(item);
   }
   byId("totals").replaceChildren(...list);

@@ -7,6 +7,7 @@ import { App } from "./app.js";
 import * as Axis from "./axis.js";
 import * as Colors from "./colors.js";
 import * as Data from "./data.js";
+import * as Groups from "./groups.js";
 import * as Lanes from "./lanes.js";
 import * as Links from "./links.js";
 import * as Live from "./live.js";
@@ -130,6 +131,7 @@ export function rows() {
   drawn = [];
   seen = lines;
   backgrounds(lines, W);
+  Groups.draw(g, ratio, Rows.scrolled, about);
   for (const line of lines) if (line !== pin?.line) paint(line, line.y - Rows.scrolled, level, false);
   if (pin) paint(pin.line, pin.top, level, true);
   Links.prepare(level);
@@ -317,9 +319,13 @@ function cursor(x) {
     if (low !== null && x - x0 > 1.5) o.fillRect(x0, top, 1, bottom - top);
     if (high !== null && x1 - x > 1.5) o.fillRect(x1 - 1, top, 1, bottom - top);
   }
-  o.globalAlpha = 0.8;
+  // An instant is one within its group only: over the others the line is faint.
+  const line = Rows.lineAtY(Pointer.cursor.y), [top, bottom] = line ? Groups.stretch(about, about.hosts[line.host].component, Rows.scrolled) : [0, height];
   o.fillStyle = theme.text;
-  o.fillRect(Math.round(x * ratio) / ratio, 0, 1 / ratio, height);
+  for (const [alpha, from, to] of [[0.8, top, bottom], [0.2, 0, top], [0.2, bottom, height]]) {
+    o.globalAlpha = alpha;
+    o.fillRect(Math.round(x * ratio) / ratio, from, 1 / ratio, Math.max(0, to - from));
+  }
   o.globalAlpha = 1;
 }
 
@@ -355,9 +361,10 @@ function selected() {
     o.lineWidth = 1.25;
     o.globalAlpha = 0.7;
     o.setLineDash(which === "a" ? [] : [5, 3]);
+    const [top, bottom] = Groups.stretch(about, App.hostOf(event.row).component, Rows.scrolled);
     o.beginPath();
-    o.moveTo(x, 0);
-    o.lineTo(x, View.plot.height);
+    o.moveTo(x, top);
+    o.lineTo(x, Math.max(top, bottom));
     o.stroke();
     o.setLineDash([]);
     o.globalAlpha = 1;

@@ -10,6 +10,7 @@
 /** @import { About, DrawnLane, HiddenKind, Line, LineId } from "./types.js" */
 
 export const HostHeight = 34;
+export const BandHeight = 42; // between groups of hosts that nothing connects
 const KindHeight = 19;
 const StripHeight = 16;
 const Pad = 3;
@@ -30,6 +31,8 @@ let byHost = [];
 let position;
 /** @type {Line[]} */
 export let lines = [];
+/** @type {Line[]} the hosts above which a band lies: the first of each further group */
+export let banded = [];
 let lineOf = new Map();
 const ranks = new Map(); // of a timeline that grows: the place of a host's kinds, which stay where they came
 export let height = 0;
@@ -112,8 +115,15 @@ export function make({ order, hidden, filter, expanded, room }) {
   order.forEach((row, i) => { position[row] = i; });
   const inOrder = (/** @type {number[]} */ rows) => [...rows].sort((a, b) => position[a] - position[b]);
   const first = (/** @type {number} */ host) => inOrder(allOf(host)).reduce((least, row) => Math.min(least, position[row]), Infinity);
-  const hosts = about.hosts.map((_, h) => h).sort((a, b) => (first(a) - first(b)) || a - b);
+  // Hosts of one component stand together, in the order in which the first of each stands.
+  const group = (/** @type {number} */ host) => about.hosts[host].component ?? 0, place = about.hosts.map((_, h) => first(h));
+  /** @type {Map<number, [number, number]>} */
+  const lead = new Map();
+  place.forEach((at, h) => { const l = lead.get(group(h)); if (!l || at < l[0]) lead.set(group(h), [at, h]); });
+  const leads = (/** @type {number} */ host) => /** @type {[number, number]} */ (lead.get(group(host)));
+  const hosts = about.hosts.map((_, h) => h).sort((a, b) => (leads(a)[0] - leads(b)[0]) || (leads(a)[1] - leads(b)[1]) || (place[a] - place[b]) || a - b);
   lines = [];
+  banded = [];
   lineOf = new Map();
   let y = 0;
   const push = (/** @type {Omit<Line, "y" | "h">} */ placeless, /** @type {number} */ h) => {
@@ -121,6 +131,7 @@ export function make({ order, hidden, filter, expanded, room }) {
     y += h;
     lines.push(line);
     lineOf.set(line.id, line);
+    return line;
   };
   // kept says which rows are shown: those that the filter takes, all below them, and all above them.
   const kept = new Uint8Array(about.rows.length);
@@ -137,8 +148,11 @@ export function make({ order, hidden, filter, expanded, room }) {
     if (hidden.hosts.has(h)) continue;
     const top = inOrder(byHost[h]).filter((row) => mark(row, false));
     if (filter && !top.length) continue;
+    const band = lines.length > 0 && group(lines[lines.length - 1].host) !== group(h);
+    if (band) y += BandHeight;
     const folded = hidden.collapsed.has(`h${h}`) && !filter;
-    push({ id: `h${h}`, type: "host", host: h, row: -1, name: about.hosts[h].name, level: 1, folds: top.length > 0, folded, lanes: [], more: 0, below: top.flatMap(within) }, HostHeight);
+    const head = push({ id: `h${h}`, type: "host", host: h, row: -1, name: about.hosts[h].name, level: 1, folds: top.length > 0, folded, lanes: [], more: 0, below: top.flatMap(within) }, HostHeight);
+    if (band) banded.push(head);
     if (folded) continue;
     const kinds = new Map();
     for (const row of top) {

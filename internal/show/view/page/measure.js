@@ -1,45 +1,42 @@
 // measure: how long it is from one point to another, and how sure that is. Points are instants of a row, or events where
 // one is close. On one clock a span is what the clock counted, up to its granularity; between two it may be shorter or
-// longer by what both bounds allow.
+// longer by what both bounds allow, unless messages between two events say more.
 
 import { App } from "./app.js";
-import { make, button, facts, interval } from "./elements.js";
+import { make, button, facts } from "./elements.js";
 import * as Elements from "./elements.js";
 import * as Order from "./order.js";
+import * as Relations from "./relation.js";
 
-/** @import { Difference, End, Point } from "./types.js" */
+/** @import { End, Judgement, Point, Relation, TimelineEvent } from "./types.js" */
 
 /**
- * difference of two ends as Order has them: {delta, low, high} with null for a side without bound; comparable is false
- * for hosts that nothing connects.
- * @param {End} a
- * @param {End} b
- * @param {number} [granularity]
+ * words says a relation in a sentence. judgement is Order's of the same two ends; where there is none, the order is not told.
+ * @param {Relation} relation
+ * @param {string[]} parts1
+ * @param {(ns: number) => string} duration
+ * @param {Judgement | null} [judgement]
  */
-export function difference(a, b, granularity = 0) {
-  const delta = b.at - a.at;
-  if (Order.sameClock(a, b)) {
-    return { delta, low: delta - granularity, high: delta + granularity, comparable: true, oneClock: true };
-  }
-  const comparable = a.component === b.component;
-  const low = comparable && b.low !== null && a.high !== null ? b.low - a.high : null;
-  const high = comparable && b.high !== null && a.low !== null ? b.high - a.low : null;
-  return { delta, low, high, comparable, oneClock: false };
+export function words(relation, [from, to], duration, judgement = null) {
+  const { delta, low, high, comparable, oneClock } = relation, span = `${duration(Math.abs(delta))} from ${from} to ${to}`;
+  const order = judgement ? `; ${orderWords(judgement, from, to)}` : "";
+  if (!comparable && low === null && high === null) return `${span}; not comparable: no messages connect the hosts`;
+  if (oneClock) return low !== null && high !== null && high > low ? `${span}, by one clock, to within ${duration((high - low) / 2)}` : `${span}, by one clock`;
+  if (low === null && high === null) return `${span}; without bounds${order}`;
+  if (low === high) return `${span}, exactly`;
+  return `${span}; truly ${Relations.told(relation, duration)}${order}`;
 }
 
 /**
- * words says a difference in a sentence.
- * @param {Difference} options
- * @param {string[]} parts1
- * @param {(ns: number) => string} duration
+ * orderWords says which of two ends was first, as the panel Order does.
+ * @param {Judgement} judgement
+ * @param {string} from
+ * @param {string} to
  */
-export function words({ delta, low, high, comparable, oneClock }, [from, to], duration) {
-  const span = `${duration(Math.abs(delta))} from ${from} to ${to}`;
-  if (!comparable) return `${span}; not comparable: no messages connect the hosts`;
-  if (oneClock) return low !== null && high !== null && high > low ? `${span}, by one clock, to within ${duration((high - low) / 2)}` : `${span}, by one clock`;
-  if (low === null && high === null) return `${span}; without bounds`;
-  if (low === high) return `${span}, exactly`;
-  return `${span}; truly ${Elements.interval(low, high, duration)}${low !== null && low > 0 ? "; the order is certain" : "; the order is undecided"}`;
+function orderWords({ answer, why }, from, to) {
+  if (answer === "unknown") return why === "contradiction" ? "the order is undecided: messages contradict each other" : "the order is undecided";
+  const by = why === "message" ? ", by a message" : "";
+  return answer === "yes" ? `the order is certain${by}` : `the order is certain${by}, the other way round: ${to} before ${from}`;
 }
 
 export const reach = 7; // pixels within which a point snaps to the selected or hovered event
@@ -48,6 +45,8 @@ let mode = false;
 let begun = null;
 /** @type {[End, End] | null} */
 export let ends = null;
+/** @type {{ answer: Judgement, of: [End, End] } | null} */
+let asked = null; // what messages say of the two ends
 /** @type {HTMLElement} */
 let body;
 /** @type {HTMLElement} */
@@ -58,11 +57,12 @@ let live;
  * @param {Point} options
  * @returns {End}
  */
-function pointAt({ row, at, event = null }) {
+function pointAt({ row, at, clock = -1, host = -1, event = null }) {
   if (event && typeof event === "object") return { ...Order.endOf(event), what: event };
-  const clock = App.clockOf(row, at);
-  if (row < 0) return { event: null, at, row, clock, component: null, recorded: null, low: at, high: at, what: null };
-  return { event: null, at, row, clock, component: Order.componentOf(clock, row), recorded: null, ...Order.boundsAt(clock, at), what: null };
+  const place = { event: null, at, row, recorded: null, what: null };
+  if (row >= 0) clock = App.clockOf(row, at);
+  else if (clock < 0) return { ...place, clock, host, component: host < 0 ? null : App.about.hosts[host].component, low: at, high: at };
+  return { ...place, clock, host, component: row >= 0 ? Order.componentOf(clock, row) : App.about.clocks[clock].component, ...Order.boundsAt(clock, at) };
 }
 
 /**
@@ -70,14 +70,20 @@ function pointAt({ row, at, event = null }) {
  * @param {[End, End]} ends
  */
 const result = (ends) => {
-  const [a, b] = ends[0].at <= ends[1].at ? ends : [ends[1], ends[0]];
-  return { a, b, ...difference(a, b, Order.granularityOf(a.clock)) };
+  const [a, b] = ends[0].at <= ends[1].at ? ends : [ends[1], ends[0]], granularity = Order.granularityOf(a.clock);
+  const judgement = asked?.of === ends ? asked.answer : Order.judge(a, b, { granularity });
+  return { a, b, judgement, ...Relations.narrow(Relations.difference(a, b, granularity), judgement.path, Relations.least()) };
 };
 
 /**
  * @param {End} end
  */
-const nameOf = (end) => (end.what ? App.describe(end.what) : `${App.hostOf(end.row).name}, ${App.about.rows[end.row].name}`);
+const hostName = (end) => (end.row >= 0 ? App.hostOf(end.row).name : (App.about.hosts[end.host ?? -1]?.name ?? "the timeline"));
+
+/**
+ * @param {End} end
+ */
+const nameOf = (end) => (end.what ? App.describe(end.what) : end.row >= 0 ? `${hostName(end)}, ${App.about.rows[end.row].name}` : hostName(end));
 
 /**
  * set measures between two places {row, at, event}; null lets go.
@@ -87,8 +93,40 @@ const nameOf = (end) => (end.what ? App.describe(end.what) : `${App.hostOf(end.r
  */
 export function set(from, to, quiet = false) {
   ends = from && to ? [pointAt(from), pointAt(to)] : null;
+  asked = null;
+  if (from && to && ends && !quiet) ask(ends, [from, to]);
   fill(quiet);
   App.redraw(2);
+}
+
+/**
+ * ask has Order look for messages that lead from one event to the other, and says what they say too.
+ * @param {[End, End]} of
+ * @param {[Point, Point]} points
+ */
+async function ask(of, points) {
+  const found = await Promise.all(points.map(eventAt)).catch(() => []);
+  if (ends !== of || !found[0] || !found[1] || found[0].event === found[1].event) return;
+  const both = /** @type {[End, End]} */ (found.map((event) => ({ ...Order.endOf(/** @type {TimelineEvent} */ (event)), what: event })));
+  const [a, b] = both[0].at <= both[1].at ? both : [both[1], both[0]];
+  const answer = await Order.ask(/** @type {TimelineEvent} */ (a.what), /** @type {TimelineEvent} */ (b.what));
+  if (ends !== of) return;
+  [ends, asked] = [both, { answer, of: both }];
+  fill();
+  App.redraw(2);
+}
+
+/**
+ * eventAt is the event that a point snapped to: of a slice, the one that begins or ends it.
+ * @param {Point} point
+ * @returns {Promise<TimelineEvent | null>}
+ */
+async function eventAt({ at, event = null }) {
+  if (event === null || typeof event === "object") return event;
+  const one = event < 0 ? null : (await App.data.events(event, 1))[0];
+  if (!one || one.at === at) return one ?? null;
+  const other = one.slice && one.slice.end >= 0 ? (await App.data.events(one.slice.end, 1))[0] : null;
+  return other?.at === at ? other : null;
 }
 
 /**
@@ -101,15 +139,16 @@ function fill(quiet = false) {
     body.replaceChildren(make("p", { class: "dim" }, "Hold Shift and drag on the timeline; or press m and click two points. Points snap to events."));
     return;
   }
-  const r = result(ends), { a, b } = r, hosts = [a, b].map((end) => App.hostOf(end.row).name);
-  if (!quiet) live.textContent = words(r, hosts, App.duration);
+  const r = result(ends), { a, b } = r, hosts = /** @type {[string, string]} */ ([a, b].map(hostName));
+  if (!quiet) live.textContent = words(r, hosts, App.duration, r.judgement);
   const exact = (/** @type {number} */ ns) => `${App.duration(ns)} (${Elements.grouped(Math.round(ns))} ns)`;
   body.replaceChildren(
     make("p", { class: "big" }, App.duration(r.delta)),
     facts([
       ["span", exact(r.delta)],
-      ["truly", !r.comparable ? "not comparable: no messages connect the hosts" : r.low === r.high && r.low !== null ? "exact" : interval(r.low, r.high, App.duration)],
-      ["because", r.oneClock ? "one clock counted it" : "the bounds of two clocks"],
+      ["truly", r.low === r.high && r.low !== null && !r.against ? "exact" : Relations.told(r, App.duration)],
+      ["because", r.oneClock ? "one clock counted it" : r.cut ? "the bounds of two clocks, and a message between them" : "the bounds of two clocks"],
+      !r.oneClock && ["order", orderWords(r.judgement, hosts[0], hosts[1])],
       r.delta > 0 && ["rate", `${perSecond(r.delta)} per second`],
       ["from", nameOf(a)], ["at", App.time(a.at)], ["to", nameOf(b)], ["at", App.time(b.at)],
     ]),
@@ -132,7 +171,7 @@ function perSecond(ns) {
 function draw(ctx) {
   if (!ends) return;
   const { plot, theme } = App, r = result(ends), x0 = App.x(r.a.at, r.a.clock), x1 = App.x(r.b.at, r.b.clock);
-  const middle = (/** @type {End} */ end) => { const p = App.rowY(end.row); return p ? p.top + p.height / 2 : plot.height / 2; };
+  const middle = (/** @type {End} */ end) => { const p = end.row < 0 ? null : App.rowY(end.row); return p ? p.top + p.height / 2 : plot.height / 2; };
   const top = 27;
   ctx.save();
   ctx.strokeStyle = ctx.fillStyle = theme.accent;
@@ -151,7 +190,7 @@ function draw(ctx) {
   ctx.lineTo(x1, top);
   for (const [x, way] of [[x0, 1], [x1, -1]]) { ctx.moveTo(x + 5 * way, top - 4); ctx.lineTo(x, top); ctx.lineTo(x + 5 * way, top + 4); }
   ctx.stroke();
-  const text = App.duration(r.delta) + (!r.oneClock && r.low !== null && r.high !== null && r.low !== r.high ? ` (${interval(r.low, r.high, App.duration)})` : "");
+  const text = App.duration(r.delta) + (!r.oneClock && r.low !== null && r.high !== null && r.low !== r.high ? ` (${Relations.told(r, App.duration)})` : "");
   ctx.font = "600 12px system-ui, sans-serif";
   const width = ctx.measureText(text).width + 12, at = Math.max(0, Math.min(plot.width - width, (x0 + x1 - width) / 2));
   ctx.fillStyle = theme.ground;

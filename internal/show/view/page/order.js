@@ -10,6 +10,7 @@ import * as Chain from "./chain.js";
 import * as Details from "./details.js";
 import * as Dock from "./dock.js";
 import { make, button, name, facts } from "./elements.js";
+import * as Why from "./why.js";
 
 /** @import { End, Judgement, Passage, Path, TimelineEvent } from "./types.js" */
 
@@ -52,13 +53,13 @@ export function judge(a, b, { granularity = 0, path = null } = {}) {
  * @returns {Judgement}
  */
 function byClocks(a, b, granularity) {
-  if (a.event === b.event) return { answer: "unknown", margin: null, why: "same" };
+  if (a.event === b.event && a.event !== null) return { answer: "unknown", margin: null, why: "same" };
   if (sameClock(a, b)) {
     const d = distance(a, b), step = Math.max(1, granularity);
     if (Math.abs(d) >= step) return { answer: d > 0 ? "yes" : "no", margin: Math.abs(d), why: "clock" };
     return { answer: "unknown", margin: Math.abs(d) - step, why: "granularity" };
   }
-  if (a.component !== b.component) return { answer: "unknown", margin: null, why: "unconnected" };
+  if (a.component !== b.component && a.component !== null && b.component !== null) return { answer: "unknown", margin: null, why: "unconnected" };
   const gap = (/** @type {End} */ early, /** @type {End} */ late) => (early.high === null || late.low === null ? null : late.low - early.high);
   const ab = gap(a, b), ba = gap(b, a);
   if (ab !== null && ab > 0) return { answer: "yes", margin: ab, why: "intervals" };
@@ -302,6 +303,9 @@ export function start() {
   const both = () => make("div", {}, facts([["A", span(result.a)], ["B", span(result.b)]]));
   const span = (/** @type {End} */ end) => `happened ${Details.certainly(end) === "exact" ? "exactly then" : `within ${Details.certainly(end)} of its instant`}`;
 
+  // decides says of each event's host why its bound is as wide as it is.
+  const decides = (/** @type {TimelineEvent[]} */ events) => events.map((e) => make("div", {}, make("b", {}, name(App.hostOf(e.row).name)), Why.section(App.about.rows[e.row].host, e.clock ?? App.clockOf(e.row, e.at), e.at)));
+
   async function fill() {
     const { a, b } = App.selection, mine = ++asked;
     slots.replaceChildren(slot("a"), slot("b"));
@@ -326,6 +330,7 @@ export function start() {
       found.margin === null ? "" : make("p", { class: "margin" }, found.margin > 0 ? `by ${found.why === "clock" ? "" : "at least "}${App.duration(found.margin)}` : `margin ${App.duration(found.margin)}`),
       make("p", {}, name(sentence(found, hosts, App.duration))), both(),
       found.far && found.answer === "unknown" ? make("p", { class: "note" }, "Not all messages between could be followed; a chain of them may still order these events.") : "");
+    if (found.answer === "unknown" && ["intervals", "unbounded", "half", "unconnected"].includes(found.why)) answer.append(make("p", {}, "What would decide it: narrower bounds."), ...decides([a, b]));
     const { path } = found;
     if (path) answer.append(button("show the chain of messages", () => Chain.show(path.hops)));
     App.redraw(2);

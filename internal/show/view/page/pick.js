@@ -10,6 +10,7 @@ import { make } from "./dock.js";
 import * as Lanes from "./lanes.js";
 import * as Links from "./links.js";
 import * as Pointer from "./pointer.js";
+import * as Relation from "./relation.js";
 import * as Rows from "./rows.js";
 import * as Runs from "./runs.js";
 import * as Time from "./time.js";
@@ -170,9 +171,9 @@ function tell() {
     lead.append(single ? "message" : `${Time.grouped(hit.n)} message${hit.n === 1 ? "" : "s"}, the worst of them:`);
     list.push(["from", rowName(hit.link.from)], ["to", rowName(hit.link.to)]);
     if (single) {
-      const [low, high] = interval(hit);
-      list.push(["sent", Time.since(hit.at)], ["delay", Time.duration(hit.delay)]);
-      if (low !== high) list.push(["truly", `${low === null ? "−∞" : Time.brief(low)} … ${high === null ? "+∞" : Time.brief(high)}`]);
+      const [low, high] = interval(hit), relation = Relation.ofDelay({ delta: hit.delay, low, high });
+      list.push(["sent", Time.since(hit.at)], ["delay", Relation.estimate(relation, Time.duration)]);
+      if (low !== high || relation.against) list.push(["truly", Relation.told(relation, Time.brief)]);
     }
     if (hit.verdict) list.push(["verdict", verdictNames[hit.verdict]]);
   } else {

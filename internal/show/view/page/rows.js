@@ -5,6 +5,7 @@ import { byId, inputById } from "./dom.js";
 import { App } from "./app.js";
 import * as Dock from "./dock.js";
 import * as Draw from "./draw.js";
+import * as Groups from "./groups.js";
 import * as Layout from "./layout.js";
 import * as Pointer from "./pointer.js";
 import * as Time from "./time.js";
@@ -156,6 +157,7 @@ export function paint() {
     element.tabIndex = line.id === focusedId ? 0 : -1;
     element.setAttribute("aria-selected", String(line.id === focusedId));
   }
+  Groups.paint(scrolled);
   for (const [id, element] of shown) {
     if (seen.has(id) || element.contains(document.activeElement)) continue;
     element.remove();

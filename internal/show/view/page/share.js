@@ -153,7 +153,7 @@ async function restore() {
     const folded = new Set(s.collapsed.map((id) => (/^\d+$/.test(id) ? Number(id) : id)));
     for (const id of [...App.hidden.collapsed]) if (!folded.has(id)) App.setHidden("collapsed", id, false);
     for (const id of folded) App.setHidden("collapsed", id, true);
-    App.setRaw(s.raw);
+    App.setRaw(s.raw, { fit: s.from === null });
     if (s.from !== null && s.to !== null) App.setView(s.from, s.to);
     for (const end of /** @type {("a" | "b")[]} */ (["a", "b"])) if (s[end] !== null) await App.select(s[end], end).catch(() => {});
     if (s.q) Search.run(s.q, { quiet: true });

@@ -24,6 +24,8 @@ export interface About {
   events: number;
   messages: number;
   verdicts: number[]; // messages by verdict
+  inverted?: number; // messages received before they were sent by the recorded stamps
+  minDelay?: number; // the least delay of a message, ns
   delays: Histogram[];
   method: string;
   assumption: string;
@@ -167,6 +169,16 @@ export interface Violation {
 export interface Violations {
   counts: number[];
   list: Violation[] | null;
+  raw?: { inverted: number; list: RawInversion[] };
+}
+
+/** A message that was received before it was sent by the stamps as they were recorded. */
+export interface RawInversion {
+  sent: number;
+  delay: number; // of the stamps
+  from: number;
+  to: number;
+  link: number;
 }
 
 export interface Plot {
@@ -307,6 +319,7 @@ export interface End {
   recorded: bigint | null;
   low: number | null;
   high: number | null;
+  host?: number; // of a point on the line of a host
   what?: TimelineEvent | null;
 }
 
@@ -322,6 +335,12 @@ export interface Difference {
   high: number | null;
   comparable: boolean;
   oneClock: boolean;
+}
+
+/** A difference, cut where messages say more than the clocks; against: messages and bounds leave nothing. */
+export interface Relation extends Difference {
+  cut: boolean;
+  against: boolean;
 }
 
 export interface Judgement {
@@ -438,6 +457,8 @@ export interface LinkInSight {
 export interface Point {
   row: number;
   at: number;
+  clock?: number; // of the line of a host
+  host?: number; // -1 between lines
   event?: TimelineEvent | number | null;
 }
 

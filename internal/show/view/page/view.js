@@ -121,6 +121,27 @@ export function setRaw(raw) {
 }
 
 /**
+ * rawStretch is from where to where raw time shows what the timeline has in [from, to), over all clocks; null where it
+ * shows at least half of each clock's in the same place.
+ * @param {number} from
+ * @param {number} to
+ */
+export function rawStretch(from, to) {
+  const within = (/** @type {number} */ at) => Math.max(0, Math.min(about.span, at)), [a, b] = [within(from), within(to)];
+  let least = Infinity, most = -Infinity, hidden = false;
+  for (const run of Runs.all) {
+    const [begin, end] = [Math.max(a, run.from), Math.min(b, run.to)];
+    if (!(end >= begin) || run.clock < 0) continue;
+    const [x0, x1] = [shownBy(run.clock, begin, 1), shownBy(run.clock, end, 1)];
+    [least, most] = [Math.min(least, x0), Math.max(most, x1)];
+    hidden ||= Math.min(x1, to) - Math.max(x0, from) < 0.5 * (x1 - x0);
+  }
+  if (!hidden) return null;
+  const room = 0.02 * (most - least);
+  return { from: least - room, to: most + room };
+}
+
+/**
  * locate finds the corner before an instant; corners are few, and sorted.
  * @param {Corner[]} corners
  * @param {number} at

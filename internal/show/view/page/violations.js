@@ -2,12 +2,13 @@
 // is certain is kept apart from what the bounds leave open.
 
 import { App } from "./app.js";
-import { make, button, table, check, interval, grouped, plural } from "./elements.js";
+import { make, button, table, check, section, grouped, plural } from "./elements.js";
 import * as Jump from "./jump.js";
 import * as Order from "./order.js";
+import * as Relation from "./relation.js";
 import * as Time from "./time.js";
 
-/** @import { Difference, TimelineEvent, Violation } from "./types.js" */
+/** @import { Difference, RawInversion, TimelineEvent, Violation } from "./types.js" */
 
 // By number, as tiles and requests have them. The marks differ in shape, so that colours are not needed to tell them apart.
 export const verdicts = [
@@ -61,6 +62,12 @@ export async function verdictOf(sent, received, delay) {
   if (item?.exact && item.event === sent.event && item.to === received.event) return verdicts[item.verdict ?? -1] ?? unlisted;
   return own.id === "ordered" && (counts[2] || !delay.comparable) ? unlisted : own;
 }
+
+/**
+ * delayOf is the delay of a violation with what the bounds of the clocks leave of it.
+ * @param {Violation} v
+ */
+const delayOf = (v) => ({ delta: v.delay, low: v.low ?? null, high: v.high ?? null });
 
 // total is how many messages are out of the ordinary, listed or not.
 const total = () => (App.about.verdicts ?? []).slice(1).reduce((sum, n) => sum + n, 0);
@@ -132,6 +139,58 @@ function fill() {
   list.update((all ?? []).filter((v) => wanted.has(v.verdict)));
 }
 
+/** @type {any} */
+let rawList;
+/** @type {HTMLElement} */
+let rawPart;
+/** @type {HTMLElement} */
+let rawSaid;
+
+/**
+ * goRaw shows an inverted message in raw time, where it goes backwards.
+ * @param {RawInversion} v
+ */
+async function goRaw(v) {
+  rawList.mark(v);
+  App.setRaw(true);
+  const link = linkOf(v.link), clock = link ? App.clockOf(link.from, v.sent) : -1, shown = App.recorded(clock, v.sent);
+  if (link) { App.reveal(link.to); App.reveal(link.from); }
+  const room = Math.max(Math.abs(v.delay), 200) * 2;
+  App.setView(shown + Math.min(0, v.delay) - room, shown + Math.max(0, v.delay) + room, { animate: true });
+  await App.select(v.from, "a").catch(() => {});
+  await App.select(v.to, "b").catch(() => {});
+}
+
+// fillRaw says what the recorded stamps alone make of the messages, with the worst of them.
+async function fillRaw() {
+  const { inverted, messages } = App.about;
+  if (inverted === undefined) { rawSaid.textContent = "The index does not tell: an older version made it."; return; }
+  rawSaid.textContent = `By the clocks of their hosts, as they were recorded, ${grouped(inverted)} of ${plural(messages, "message")} were received before they were sent. Alignment leaves ${grouped((App.about.verdicts ?? [])[4] ?? 0)} that certainly were.`;
+  try {
+    const raw = (await App.data.violations()).raw;
+    rawList.update(raw?.list ?? []);
+    if (raw && raw.list.length < inverted) rawSaid.textContent += ` The worst ${grouped(raw.list.length)} are listed.`;
+  } catch (/** @type {any} */ error) {
+    rawSaid.textContent += ` Loading the list failed: ${error.message}`;
+  }
+}
+
+// rawSection makes the part of the panel about raw time.
+function rawSection() {
+  rawSaid = make("p", { class: "dim raw-said" });
+  rawList = table({
+    caption: "Inverted in raw time", rows: [], empty: "None.", pick: goRaw, sort: { column: 2, down: false },
+    columns: [
+      { title: "from", text: (/** @type {RawInversion} */ v) => hostName(linkOf(v.link)?.from), value: (v) => hostName(linkOf(v.link)?.from) },
+      { title: "to", text: (v) => hostName(linkOf(v.link)?.to), value: (v) => hostName(linkOf(v.link)?.to) },
+      { title: "by the stamps", text: (v) => App.duration(v.delay), value: (v) => v.delay, number: true },
+      { title: "sent", text: (v) => Time.since(v.sent), value: (v) => v.sent },
+    ],
+  });
+  rawPart = section("In raw time", rawSaid, rawList);
+  return rawPart;
+}
+
 export function start() {
   const body = App.panel("violations", "Violations", { key: "v", hint: "messages that break causality" });
   const counts = App.about.verdicts ?? [];
@@ -150,7 +209,7 @@ export function start() {
       { title: "from", text: (v) => hostName(linkOf(v.link)?.from), value: (v) => hostName(linkOf(v.link)?.from) },
       { title: "to", text: (v) => hostName(linkOf(v.link)?.to), value: (v) => hostName(linkOf(v.link)?.to) },
       { title: "delay", text: (v) => App.duration(v.delay), value: (v) => v.delay, number: true },
-      { title: "truly", text: (v) => interval(v.low ?? null, v.high ?? null, Time.brief), value: (v) => v.high ?? Infinity },
+      { title: "truly", text: (v) => Relation.told(Relation.ofDelay(delayOf(v)), Time.brief), value: (v) => v.high ?? Infinity },
       { title: "sent", text: (v) => Time.since(v.sent), value: (v) => v.sent },
     ],
   });
@@ -161,9 +220,11 @@ export function start() {
   };
   count();
   body.append(make("h2", {}, "Violations"), summary,
-    filters, make("p", { class: "buttons" }, button("◂ previous", () => next(-1)), button("next ▸", () => next(1)), said), list);
+    filters, make("p", { class: "buttons" }, button("◂ previous", () => next(-1)), button("next ▸", () => next(1)), said), list, rawSection());
+  // In raw time, what is inverted there comes first.
+  App.on("raw", (raw) => { if (raw) summary.after(rawPart); else body.append(rawPart); });
   let shown = false, listed = total();
-  App.on("panel", (id, yes) => { shown = id === "violations" && yes; if (shown) open(); });
+  App.on("panel", (id, yes) => { shown = id === "violations" && yes; if (shown) { open(); fillRaw(); } });
   App.on("grown", () => {
     count();
     if (total() === listed) return;
