@@ -26,8 +26,9 @@ const wide = 1.5; // times its least, from which a bound counts as widened by a 
  */
 export function reasons(known, duration) {
   const { width, least, host, names, pairs, granularity } = known, /** @type {[string, string][]} */ list = [], me = names(host);
+  if (known.isReference) return list;
   if (!pairs.length) {
-    if (!known.isReference) list.push([`No messages connect ${me} with another host.`, `Record messages between ${me} and another host: packets on both, spans, or tags.`]);
+    list.push([`No messages connect ${me} with another host.`, `Record messages between ${me} and another host: packets on both, spans, or tags.`]);
     return list;
   }
   const ways = pairs.filter((p) => p.out && p.back), oneWay = pairs.filter((p) => !p.out || !p.back);
@@ -65,7 +66,7 @@ export function pairsOf(host, delays) {
   const others = [...new Set(delays.flatMap((d) => (d.from === host ? [d.to] : d.to === host ? [d.from] : [])))].filter((h) => h !== host);
   return others.map((other) => {
     const out = delays.find((d) => d.from === host && d.to === other), back = delays.find((d) => d.from === other && d.to === host);
-    return { other, out: out?.messages ?? 0, back: back?.messages ?? 0, roundTrip: out && back ? Math.max(0, out.least + back.least) : null };
+    return { other, out: out?.messages ?? 0, back: back?.messages ?? 0, roundTrip: out && back && out.least + back.least > 0 ? out.least + back.least : null };
   });
 }
 
