@@ -47,7 +47,8 @@ import (
 // Keys that were sent several times are used only where delays tell the copies apart, however many both ends saw: the network may
 // have reordered them.
 //
-// A sender whose trace is whole ([trace.Capture.Whole]) has no unseen sending, and all candidates of its are used.
+// A sender whose trace is whole ([trace.Capture.Whole]) has no unseen sending, and all candidates of its are used. Where identifications
+// of a connection show that its sender's capture missed none of its packets (unbroken.go), only the first and the last copy may be unseen.
 //
 // The assumption is that the two captures miss packets independently of each other.
 
@@ -205,7 +206,16 @@ func (f *finding) chance(c *census, all losses) chance {
 		afterLoss = max(behind, fewer/repeated)
 	}
 	both := max(minBoth, (1-atSender)*(1-atSender)) // the share of repeated keys of which both sendings are seen
-	return chance{2 * atSender * behind / both, 2 * atSender * afterLoss / both, 2 * atSender / both}
+	ends := f.atEnds()
+	return chance{ends * 2 * atSender * behind / both, ends * 2 * atSender * afterLoss / both, ends * 2 * atSender / both}
+}
+
+// atEnds returns the share of repeated keys of which a sending can be unseen.
+func (f *finding) atEnds() float64 {
+	if !f.unbroken || f.census.losses(f.unit).unsent > 0 {
+		return 1
+	}
+	return min(1, 2/f.census.sum(func(int, int) bool { return true }))
 }
 
 // several is a key of which both ends saw at least one copy, and one end more.
@@ -231,6 +241,7 @@ type finding struct {
 	unit     unit
 	accepted bool
 	path     *path // of the captures, if deviations decide
+	unbroken bool  // the sender's capture has all packets of the connection from its first to its last
 	once     bool  // of keys of which one sending was seen there was no other: the first reception is of it
 	numbers  numbering
 	singles  *deviationSpan // deviations that candidates may have, nil for any

@@ -41,6 +41,7 @@ type half struct {
 	acknowledgements []acknowledgement
 	ids              []uint16                       // of acknowledgements
 	unnumbered       bool                           // some of them have none, though others do
+	unbroken         unbroken                       // identifications of all packets
 	others           [][maxTimes - 1]clock.HostTime // of segments with several copies
 }
 
@@ -63,7 +64,10 @@ func (m *tcpMatcher) match(u *conversation, out *collector) {
 		}
 		kept := judgeIDs(up, down)
 		k := kind{from: from, to: to, of: kindData, protocol: protocolTCP, ids: kept}
-		out.offer(k, func(f *finding) { m.segments.match(up, down, f) })
+		out.offer(k, func(f *finding) {
+			f.unbroken = up.unbroken.whole()
+			m.segments.match(up, down, f)
+		})
 		k.of, k.ids = kindOpening, false
 		out.offer(k, m.segments.offerOpening)
 		k.of = kindAck
@@ -74,7 +78,10 @@ func (m *tcpMatcher) match(u *conversation, out *collector) {
 			out.offer(k, func(f *finding) { m.joinAcknowledgements(up, down, f, false) })
 		}
 		k.ids = kept
-		out.offer(k, func(f *finding) { m.joinAcknowledgements(up, down, f, kept) })
+		out.offer(k, func(f *finding) {
+			f.unbroken = up.unbroken.whole()
+			m.joinAcknowledgements(up, down, f, kept)
+		})
 	}
 }
 
@@ -134,6 +141,7 @@ func loadHalves(halves *[2]half, x *index, c *connection, keyOf func(*trace.Pack
 	for d := range halves {
 		h := &halves[d]
 		h.segments, h.acknowledgements, h.ids, h.others = h.segments[:0], h.acknowledgements[:0], h.ids[:0], h.others[:0]
+		h.unbroken = unbroken{}
 		numbers[d] = unwrap{started: c.known[d], last: int64(c.initial[d])}
 	}
 	for _, n := range x.members(c) {
@@ -142,6 +150,7 @@ func loadHalves(halves *[2]half, x *index, c *connection, keyOf func(*trace.Pack
 			continue
 		}
 		h := &halves[direction(p)]
+		h.unbroken.see(p)
 		bytes := p.Length
 		if p.Flags&trace.SYN != 0 {
 			bytes++
