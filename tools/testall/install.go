@@ -20,6 +20,8 @@ var needs = []struct {
 	{programs: "ethtool", pkg: "ethtool", without: "traffic with segmentation offloads"},
 	{programs: "tshark", pkg: "tshark", without: "what Wireshark says of our files"},
 	{programs: "mergecap", pkg: "wireshark-common", without: "comparison with mergecap"},
+	{programs: "capinfos", pkg: "wireshark-common", without: "what Wireshark says of our files"},
+	{programs: "python3", pkg: "python3", without: "what a program of others reads of a collection"}, // lttng-gen-tp too
 	{programs: "zstd", pkg: "zstd", without: "captures compressed by zstd"},
 	{programs: "node", pkg: "nodejs", without: "what Perfetto's trace processor says of our files"},
 	{programs: "gnuplot", pkg: "gnuplot-nox", without: "whether gnuplot draws our scripts"},
@@ -30,6 +32,9 @@ var needs = []struct {
 	{programs: "lttng-gen-tp", pkg: "liblttng-ust-dev", without: "traces that LTTng records"},
 	{programs: "strace", pkg: "strace", without: "whether the first system calls of a command are recorded"},
 	{programs: "setpriv", pkg: "util-linux", without: "what is recorded where something is not permitted"},
+	{programs: "unshare", pkg: "util-linux", without: "what is recorded in namespaces"},
+	{programs: "nsenter", pkg: "util-linux", without: "what is recorded in namespaces"},
+	{programs: "systemd-analyze", pkg: "systemd", without: "whether systemd understands our units"},
 	{programs: "gcc", pkg: "gcc libc6-dev", without: "traces that LTTng records, meridian.h in C programs"},
 	{programs: "g++", pkg: "g++", without: "meridian.h in C++ programs"},
 	{programs: "clang++", pkg: "clang", without: "meridian.h with clang"},
