@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"os/exec"
@@ -127,7 +128,7 @@ func TestACommandStoppedAtItsStartRunsAsOneThatIsNot(t *testing.T) {
 		t.Errorf("exit codes %d and %d\n%s\nwithout being stopped\n%s", stopped.code, free.code, stopped.stdout, free.stdout)
 	}
 	for code, script := range map[int]string{0: "true", 143: "kill -TERM $$", 137: "kill -KILL $$", 133: "kill -TRAP $$", 130: "kill -INT $$"} {
-		if o := ran(t, dir, meridian, "record", "-q", "--rings", ".", "-o", "c", "--kernel", "sched", "--", "sh", "-c", script); o.code != code {
+		if o := ran(t, dir, meridian, "record", "-q", "--rings", ".", "-o", "c", "--kernel", "sched", "--", "sh", "-c", script); !o.is(code) {
 			t.Errorf("%s: exit code %d: %s", script, o.code, o.stderr)
 		}
 	}
@@ -186,7 +187,8 @@ func TestACommandStopsAndGoesOnWithItsGroup(t *testing.T) {
 	dir := everybodys(t)
 	meridian := installed(t, dir, "meridian")
 	c := exec.Command(meridian, "record", "-q", "--rings", ".", "-o", "t", "--kernel", "sched", "--", "sh", "-c", "echo $$; kill -STOP $$; echo on")
-	c.Dir = dir
+	var stderr bytes.Buffer
+	c.Dir, c.Stderr = dir, &stderr
 	out, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -211,8 +213,8 @@ func TestACommandStopsAndGoesOnWithItsGroup(t *testing.T) {
 	}
 	for range text {
 	}
-	if err := c.Wait(); err != nil {
-		t.Error(err)
+	if err := c.Wait(); !outcomeOf(c, &stderr).is(0) {
+		t.Errorf("%v: %s", err, &stderr)
 	}
 }
 

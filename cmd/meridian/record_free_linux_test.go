@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -23,10 +24,11 @@ func TestRecordedHostsAreAlignedAsFreeClocks(t *testing.T) {
 	lab := netlab.TwoHosts(t)
 	dir := everybodys(t)
 	meridian := installed(t, dir, "meridian")
-	recorders := make(map[string]*exec.Cmd)
+	recorders, said := make(map[string]*exec.Cmd), make(map[string]*bytes.Buffer)
 	for _, name := range []string{"web", "db"} {
 		c := exec.Command(meridian, "record", "-q", "-o", name, "--host", name, "--rings", ".", "--netns", lab.Namespace(name), "--packets", "--kernel", "net")
-		c.Dir, c.Stderr = dir, os.Stderr
+		said[name] = new(bytes.Buffer)
+		c.Dir, c.Stderr = dir, said[name]
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -40,8 +42,8 @@ func TestRecordedHostsAreAlignedAsFreeClocks(t *testing.T) {
 	if err := recorders["web"].Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if err := recorders["web"].Wait(); err != nil {
-		t.Error(err)
+	if err := recorders["web"].Wait(); !outcomeOf(recorders["web"], said["web"]).is(0) {
+		t.Errorf("%v: %s", err, said["web"])
 	}
 	if err := recorders["db"].Process.Kill(); err != nil {
 		t.Fatal(err)

@@ -16,8 +16,9 @@ import (
 )
 
 // recordHost records the kernel's events of the packets of a host of a laboratory, and what else the options name, until the
-// function that it returns is called. That one closes what is given too. Nothing may be lost or warned of. Origin is what the
-// trace's clock shows beyond CLOCK_MONOTONIC: what REALTIME did when it began.
+// function that it returns is called. That one closes what is given too. Nothing may be warned of, nor lost but the few events
+// that a busy machine's kernel shows to no recorder. Origin is what the trace's clock shows beyond CLOCK_MONOTONIC: what
+// REALTIME did when it began.
 func recordHost(t *testing.T, lab *netlab.Lab, host, dir string, o record.Options, closers ...io.Closer) (stop func() record.Summary, origin int64) {
 	t.Helper()
 	inode, err := netstate.Inode(lab.Namespace(host))
@@ -61,8 +62,8 @@ func recordHost(t *testing.T, lab *netlab.Lab, host, dir string, o record.Option
 				t.Error(err)
 			}
 		}
-		if s.Total.Lost > 0 || len(w.Lines()) > 0 {
-			t.Errorf("%s: %d lost, %q", host, s.Total.Lost, w.Lines())
+		if s.Total.Lost > s.Missed || s.Missed > s.Total.Events/100 || len(w.Lines()) > 0 {
+			t.Errorf("%s: %d of %d lost, for %d of them the kernel ran no program, %q", host, s.Total.Lost, s.Total.Events, s.Missed, w.Lines())
 		}
 		return s.Summary
 	}, r.Origin()
