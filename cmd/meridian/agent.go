@@ -31,6 +31,7 @@ type agentFlags struct {
 	compress, release         bool
 	spool                     spoolValue
 	standby, allowCommands    bool
+	onDemand                  bool
 	removeSent                bool
 	drain, batch              time.Duration
 }
@@ -60,6 +61,9 @@ into DIR/SESSION here. The flags behind -- are added to each recording. From ser
 --packets, --snaplen, --filter, --netns, --title, --flush, --keep), and a COMMAND with --allow-commands alone. Interrupted, it ends the
 recording; started again, it goes on.
 
+With --on-demand DIR is a flight recorder: the agent sends nothing by itself, and what 'meridian server fetch --around INSTANT' asks for as a session of its
+own. --spool or the recorder's --keep says how much stays. Give all hosts the same --session: then they exchange clock probes.
+
 Where the server has keys, --invite is the file that 'meridian server invite HOST' has made for this host. It has the server's address and the host's name.
 
 Exit code: that of the recorder if it is not 0; else 0 done, 1 failed, 2 wrong usage, 3 done, but not everything is on the disks of as many
@@ -69,6 +73,7 @@ servers as are wanted.`,
   meridian agent --standby --server nats://collector:4222 -o /var/lib/meridian/sessions -- --netns web
   meridian agent --invite web.invitation -- --kernel sched,net
   meridian agent --spool 4GiB --release -- --kernel sched,net --packets
+  meridian agent --on-demand --session fleet --spool 4GiB -- --kernel sched,net --packets
   meridian agent --session nightly --replicas 2 -- -- ./server --port 8080`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if at := cmd.ArgsLenAtDash(); len(args) > 0 && at != 0 {
@@ -77,8 +82,13 @@ servers as are wanted.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.standby {
+			switch {
+			case f.standby && f.onDemand:
+				return wrong("--on-demand cannot be used with --standby: leave one of them out")
+			case f.standby:
 				return f.standBy(cmd, args)
+			case f.onDemand:
+				return f.flightRecorder(cmd, args)
 			}
 			return f.run(cmd, args)
 		},
@@ -99,6 +109,7 @@ servers as are wanted.`,
 	flags.StringVar(&f.probeAddress, "probe-address", "", "answer clock probes of other hosts at `ADDRESS`:PORT (default: where the broker is reached from, a free port); off: exchange none")
 	flags.DurationVar(&f.drain, "drain", 30*time.Second, "how long to go on sending after the recording has ended")
 	flags.BoolVar(&f.standby, "standby", false, "record nothing until 'meridian server start' says so; DIR then has a directory for each session")
+	flags.BoolVar(&f.onDemand, "on-demand", false, "send nothing but what 'meridian server fetch --around' asks for; needs --spool or --keep")
 	flags.BoolVar(&f.allowCommands, "allow-commands", false, "with --standby: let servers run commands on this host, as this user")
 	flags.BoolVar(&f.removeSent, "remove-sent", false, "with --standby: remove the trace of a session when servers have all of it")
 	f.quietFlag.add(cmd)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
@@ -20,28 +21,49 @@ type fetchFlags struct {
 	quietFlag
 	server, key, dir string
 	hosts            []string
+	around           string
+	span, within     time.Duration
 }
 
 func newServerFetch() *cobra.Command {
 	var f fetchFlags
 	cmd := &cobra.Command{
-		Use:   "fetch SESSION [--hosts HOST,HOST...] [-o DIR]",
+		Use:   "fetch [SESSION] [--around INSTANT [--span TIME]] [--hosts HOST,HOST...] [-o DIR]",
 		Short: "Bring the traces of a session from servers to this machine",
 		Long: `Copy the traces of a session into DIR/HOST, byte for byte, from the servers that have most of each; 'meridian align DIR/*' reads them. The name of each
 directory is printed when it is whole. What is interrupted lies in DIR/.HOST.partial, and the same command goes on with it, after it has compared what is
 there with what the server has. A session that is still recorded is copied as far as it has come.
 
-Exit code: 0 done, 1 failed, 2 wrong usage, 3 done, but a host that was named has no trace, or a server did not answer.`,
+With --around, hosts whose agents keep a flight recorder ('meridian agent --on-demand') first send what they recorded around INSTANT: --span from its beginning
+to its end, half of it before INSTANT. Servers store it as a new session, SESSION or around-INSTANT. Whole packets are sent that overlap the span, by
+the clock of each host, and one on either side. The same command goes on where it was interrupted. INSTANT is a time such as 2026-01-02T15:04:05.5Z, a
+time of today (15:04:05, here), or how long ago, such as -30s.
+
+Exit code: 0 done, 1 failed, 2 wrong usage, 3 done, but a host that was named has no trace, a host does not have all of the span, or a server did not
+answer.`,
 		Example: `  meridian server fetch nightly
+  meridian server fetch --around -20s
+  meridian server fetch crash-7 --around 2026-01-02T15:04:05.5Z --span 30s --hosts web,db
   meridian server fetch nightly --hosts web,db -o traces/ --server nats://collector:4222
   meridian align nightly/* -o timeline.html`,
 		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 && f.around != "" {
+				return nil
+			}
 			if len(args) != 1 {
 				return wrong("want one SESSION, found %d", len(args))
 			}
 			return wrongIf(wire.CheckSession(args[0]))
 		},
-		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.around != "" {
+				return f.runAround(cmd, strings.Join(args, ""))
+			}
+			if cmd.Flags().Changed("span") || cmd.Flags().Changed("within") {
+				return wrong("--span and --within need --around")
+			}
+			return f.run(cmd, args[0])
+		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	flags := cmd.Flags()
@@ -49,21 +71,29 @@ Exit code: 0 done, 1 failed, 2 wrong usage, 3 done, but a host that was named ha
 	flags.StringVar(&f.server, "server", "", "`URL` of the broker, or several, separated by commas (default: those of --key, else "+defaultBroker+")")
 	flags.StringVar(&f.key, "key", "", "`FILE` with the key of operators, where 'meridian server init' has made one")
 	flags.StringSliceVar(&f.hosts, "hosts", nil, "fetch these `HOSTS` alone")
+	flags.StringVar(&f.around, "around", "", "have hosts send what they recorded around `INSTANT` first")
+	flags.DurationVar(&f.span, "span", 10*time.Second, "with --around: how long the part is, `TIME` up to 1h")
+	flags.DurationVar(&f.within, "within", 2*time.Minute, "with --around: wait so long for hosts to have sent it, `TIME`")
 	flags.StringVarP(&f.dir, "output", "o", "", "copy into `DIR` (default: the session's name)")
 	f.quietFlag.add(cmd)
-	completions(cmd, map[string]cobra.CompletionFunc{"server": choices(), "hosts": choices()})
+	completions(cmd, map[string]cobra.CompletionFunc{"server": choices(), "hosts": choices(), "around": choices("-10s", "-1m"), "span": choices("10s", "1m"), "within": choices("2m")})
 	return cmd
 }
 
 func (f *fetchFlags) run(cmd *cobra.Command, name string) error {
-	if f.dir == "" {
-		f.dir = name
-	}
 	c, err := connectAsOperator(f.server, f.key, f.log(cmd))
 	if err != nil {
 		return err
 	}
 	defer c.Close()
+	return f.fetch(cmd, c, name)
+}
+
+// fetch copies the hosts of a session.
+func (f *fetchFlags) fetch(cmd *cobra.Command, c *nats.Conn, name string) error {
+	if f.dir == "" {
+		f.dir = name
+	}
 	lists, missing, err := askAll[wire.SessionList](cmd.Context(), c, wire.ControlSessions, nil, nil, sessionsWithin)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.ConnectedUrlRedacted(), err)

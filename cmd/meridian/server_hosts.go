@@ -109,6 +109,9 @@ func listHosts(cmd *cobra.Command, server, file string, asJSON bool) error {
 		if state == "" && h.Ended {
 			state = "ended"
 		}
+		if h.OnDemand {
+			state = "on demand"
+		}
 		lag, bound, lost := "-", "-", "-"
 		if x, known := live[liveKey{h.Session, h.Host}]; known {
 			lag, lost = time.Duration(x.LagNs).Round(time.Microsecond).String(), strconv.FormatInt(x.Lost, 10)

@@ -128,8 +128,17 @@ func (f *controlFlags) control(cmd *cobra.Command, subject string, request wire.
 		return err
 	}
 	defer c.Close()
+	out, err := askControl(cmd.Context(), c, f.server, subject, request)
+	if err != nil {
+		return err
+	}
+	return f.printOutcome(cmd, request.Session, subject == wire.ControlStart, out.Hosts)
+}
+
+// askControl has one server do what an operator asks for.
+func askControl(outer context.Context, c *nats.Conn, server, subject string, request wire.Control) (out wire.Outcome, err error) {
 	request.Version = wire.Version
-	ctx, cancel := context.WithTimeout(cmd.Context(), controlWithin)
+	ctx, cancel := context.WithTimeout(outer, controlWithin)
 	defer cancel()
 	m, err := c.RequestWithContext(ctx, subject, wire.Encode(request))
 	for late := time.Now().Add(serverStarts); errors.Is(err, nats.ErrNoResponders) && time.Now().Before(late); {
@@ -141,20 +150,19 @@ func (f *controlFlags) control(cmd *cobra.Command, subject string, request wire.
 	}
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
-		return fmt.Errorf("%s: no server is there, only a broker: start 'meridian server --nats %s'", f.server, brokerURLs(f.server))
-	case err != nil && cmd.Context().Err() == nil:
-		return fmt.Errorf("%s: %w: no server answered; 'meridian server sessions' says how session %s stands", f.server, err, request.Session)
+		return out, fmt.Errorf("%s: no server is there, only a broker: start 'meridian server --nats %s'", server, brokerURLs(server))
+	case err != nil && outer.Err() == nil:
+		return out, fmt.Errorf("%s: %w: no server answered; 'meridian server sessions' says how session %s stands", server, err, request.Session)
 	case err != nil:
-		return err
+		return out, err
 	}
-	out, err := wire.Decode[wire.Outcome](m.Data)
-	if err != nil {
-		return err
+	if out, err = wire.Decode[wire.Outcome](m.Data); err != nil {
+		return out, err
 	}
 	if out.Error != "" {
-		return errors.New(strings.Map(printable, out.Error))
+		return out, errors.New(strings.Map(printable, out.Error))
 	}
-	return f.printOutcome(cmd, request.Session, subject == wire.ControlStart, out.Hosts)
+	return out, nil
 }
 
 // printOutcome prints a line for each host. A host that does not do what was asked for is a broken promise.

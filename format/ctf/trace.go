@@ -212,7 +212,7 @@ const (
 )
 
 // Find returns the directories of traces at dir or below: a session of LTTng often has several, such as kernel and
-// ust/uid/0/64-bit. It skips directories that cannot be read.
+// ust/uid/0/64-bit. It skips directories that cannot be read, and hidden ones below dir.
 func Find(dir string) ([]string, error) {
 	var found []string
 	n := 0
@@ -225,6 +225,9 @@ func Find(dir string) ([]string, error) {
 		}
 		if !d.IsDir() {
 			return nil
+		}
+		if path != dir && strings.HasPrefix(d.Name(), ".") {
+			return fs.SkipDir // such as a copy that is not whole yet
 		}
 		rel, _ := filepath.Rel(dir, path)
 		if n++; n > maxFindDirs || strings.Count(rel, string(filepath.Separator)) >= maxFindDepth {

@@ -25,6 +25,7 @@ func (d *Director) serve(ctx context.Context) (stop func(), err error) {
 		Endpoints: append([]service.Endpoint{
 			{Name: "start", Subject: wire.ControlStart, Queue: wire.ControlQueue, Check: wire.CheckReply, Handle: control(d.start)},
 			{Name: "stop", Subject: wire.ControlStop, Queue: wire.ControlQueue, Check: wire.CheckReply, Handle: control(d.stop)},
+			{Name: "around", Subject: wire.ControlAround, Queue: wire.ControlQueue, Check: wire.CheckReply, Handle: control(d.around)},
 			{Name: "sessions", Subject: wire.ControlSessions, Check: wire.CheckReply, Stats: d.stats, Handle: func([]byte) (any, string) {
 				d.settle(ctx)
 				list := d.list()
@@ -157,6 +158,37 @@ func (d *Director) stop(ctx context.Context, c wire.Control) ([]wire.HostState, 
 	d.tell(&x)
 	d.o.Log("session %s is stopped", x.Name)
 	return d.commandAll(ctx, slices.Sorted(slices.Values(names)), wire.Command{Version: wire.Version, Do: wire.Stop, Session: x.Name}), nil
+}
+
+// around has hosts send what they recorded in a span: those that were named, or all that send on demand. Each says how far it is, so an operator asks
+// again until all have ended.
+func (d *Director) around(ctx context.Context, c wire.Control) ([]wire.HostState, error) {
+	command := wire.Command{Version: wire.Version, Do: wire.Send, Session: c.Session, FromNs: c.FromNs, ToNs: c.ToNs}
+	if err := command.Check(); err != nil {
+		return nil, err
+	}
+	if _, known := d.o.Registry.Get(c.Session); known {
+		return nil, fmt.Errorf("session %s is known already: choose another name", c.Session)
+	}
+	names := slices.Compact(slices.Sorted(slices.Values(c.Hosts)))
+	if len(names) == 0 {
+		for _, h := range d.there() {
+			if h.OnDemand {
+				names = append(names, h.Host)
+			}
+		}
+	}
+	out := make([]wire.HostState, len(names))
+	var all errgroup.Group
+	all.SetLimit(256)
+	for i, name := range names {
+		all.Go(func() error {
+			out[i] = d.command(ctx, name, command)
+			return nil
+		})
+	}
+	_ = all.Wait() // no errors are returned
+	return out, nil
 }
 
 // commandAll commands hosts at once. Those that are busy are asked again for a while.

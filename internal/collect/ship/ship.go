@@ -33,6 +33,8 @@ type Options struct {
 	Ended <-chan struct{}
 	// Tell adds to what is said of this host each second; nil for nothing.
 	Tell func(*wire.AgentStatus)
+	// Silent leaves it to others to say how this host stands.
+	Silent bool
 	// Probing returns what is said of clock probes; nil for none.
 	Probing func() *wire.Probing
 	Log     func(format string, args ...any) // lines for people; nil for none
@@ -454,6 +456,9 @@ func (s *Shipper) complete() bool {
 
 // say tells servers how far everything is.
 func (s *Shipper) say(sum Summary) {
+	if s.o.Silent {
+		return
+	}
 	status := wire.AgentStatus{
 		Version: wire.Version, Host: s.o.Host, Session: s.o.Session, Servers: []string{},
 		Recorded: sum.Recorded, Acknowledged: sum.Acknowledged, Lost: sum.Lost, LostPackets: sum.LostPackets, Ended: s.ended,

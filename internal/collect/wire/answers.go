@@ -107,6 +107,8 @@ type AgentStatus struct {
 	// Of an agent that takes commands: State is what it does, "" of others. Session is "" while it waits.
 	State StateName `json:"state,omitempty"`
 	Error string    `json:"error,omitempty"` // why it failed
+	// OnDemand says that the agent sends what is asked for alone.
+	OnDemand bool `json:"on_demand,omitempty"`
 	// Probing is of the clock probes; nil: none are exchanged.
 	Probing *Probing `json:"probing,omitempty"`
 }

@@ -70,12 +70,14 @@ func checkArgs(args []string) error {
 	return nil
 }
 
-// Control is an operator's request to servers, to start or stop a session. The answer is an [Outcome].
+// Control is an operator's request to servers: to start or stop a session, or to have hosts send what they recorded in a span. The answer is an [Outcome].
 type Control struct {
 	Version int      `json:"version"`
 	Session string   `json:"session"`
 	Hosts   []string `json:"hosts,omitempty"`
 	Args    []string `json:"args,omitempty"`
+	FromNs  int64    `json:"from_ns,omitempty"` // of the span, as Command has it
+	ToNs    int64    `json:"to_ns,omitempty"`
 }
 
 // Outcome says what became of a request.
@@ -116,6 +118,7 @@ type Verb string
 const (
 	Start Verb = "start"
 	Stop  Verb = "stop"
+	Send  Verb = "send" // what was recorded in a span
 )
 
 // Command is a server's request to an agent. The answer is a [HostState].
@@ -124,6 +127,20 @@ type Command struct {
 	Do      Verb     `json:"do"`
 	Session string   `json:"session"`
 	Args    []string `json:"args,omitempty"`
+	// The span of Send, by the clock of the host's trace, ns since 1970.
+	FromNs int64 `json:"from_ns,omitempty"`
+	ToNs   int64 `json:"to_ns,omitempty"`
+}
+
+// MaxSpan bounds what one command has an agent send.
+const MaxSpan = time.Hour
+
+// CheckSpan refuses a span that no agent sends.
+func CheckSpan(from, to int64) error {
+	if from < 0 || to < from || to-from > int64(MaxSpan) {
+		return fmt.Errorf("a span from %d to %d ns: want one of %v at most", from, to, MaxSpan)
+	}
+	return nil
 }
 
 // Check refuses what no server sends.
@@ -134,7 +151,11 @@ func (c *Command) Check() error {
 	if err := CheckSession(c.Session); err != nil {
 		return err
 	}
-	if c.Do != Start && c.Do != Stop {
+	switch c.Do {
+	case Start, Stop:
+	case Send:
+		return CheckSpan(c.FromNs, c.ToNs)
+	default:
 		return fmt.Errorf("command %q is not known: the server is newer", c.Do)
 	}
 	return checkArgs(c.Args)

@@ -22,6 +22,7 @@ import (
 //
 //	meridian.v1.control.start              start a session; one server answers when its hosts have
 //	meridian.v1.control.stop               stop it
+//	meridian.v1.control.around             have hosts send what they recorded in a span; one server answers how far they are
 //	meridian.v1.control.sessions           how sessions stand; each server answers
 //	meridian.v1.control.files              the files of a host in a session; each server answers
 //	meridian.v1.control.read.SERVER        a range of one of them
@@ -53,6 +54,7 @@ const (
 const (
 	ControlStart    = control + "start"
 	ControlStop     = control + "stop"
+	ControlAround   = control + "around"
 	ControlSessions = control + "sessions"
 	ControlFiles    = control + "files"
 )

@@ -169,3 +169,15 @@ func FuzzReadAgentStatus(f *testing.F) {
 		}
 	})
 }
+
+func TestASpanIsAskedForInOnePieceOfAnHourAtMost(t *testing.T) {
+	for _, c := range []struct {
+		from, to int64
+		good     bool
+	}{{0, 0, true}, {5, 5, true}, {5, 4, false}, {-1, 5, false}, {7, 7 + int64(MaxSpan), true}, {7, 8 + int64(MaxSpan), false}, {0, 1<<63 - 1, false}, {-1 << 63, 1<<63 - 1, false}} {
+		x := Command{Version: Version, Do: Send, Session: "crash", FromNs: c.from, ToNs: c.to}
+		if err := x.Check(); (err == nil) != c.good {
+			t.Errorf("from %d to %d: %v", c.from, c.to, err)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"meridian/internal/collect/ondemand"
+)
+
+// settleAfter is how long after the end of a span the recorder may still write packets of it. Its --flush is shorter.
+const settleAfter = 3 * time.Second
+
+// keeps reports whether the recorder's flags bound its directory.
+func keeps(recordArgs []string) bool {
+	for _, a := range recordArgs {
+		if a == "--" {
+			break
+		}
+		if name, _, _ := strings.Cut(a, "="); name == "--keep" || name == "--spool" {
+			return true
+		}
+	}
+	return false
+}
+
+// flightRecorder records, and sends what is asked for.
+func (f *agentFlags) flightRecorder(cmd *cobra.Command, args []string) error {
+	log := f.log(cmd)
+	if f.release {
+		return wrong("--release cannot be used with --on-demand: servers have only what is asked for")
+	}
+	if f.spool.Spool == 0 && !keeps(args) {
+		return wrong("--on-demand: write --spool SIZE, or --keep among the recorder's flags: nothing is sent, and %s would grow without bound", f.dir)
+	}
+	key, err := f.invitation(log)
+	if err != nil {
+		return err
+	}
+	o, err := f.options()
+	if err != nil {
+		return err
+	}
+	if err := f.checkProbes(args); err != nil {
+		return err
+	}
+	c, err := connectAsHost(f.server, f.host, key, log)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	reached, err := reachedFrom(c)
+	if err != nil {
+		return err
+	}
+	probes := newAgentProbes(f, f.dir, o.Session, args, c, reached, log)
+	agent, err := ondemand.New(ondemand.Options{Conn: c, Host: f.host, Session: o.Session, Dir: f.dir, Ship: o, Settle: settleAfter, Probing: probes.probing, Log: log})
+	if err != nil {
+		return err
+	}
+	log("session %s, host %s: recording into %s, sending what is asked for to %s", o.Session, o.Host, o.Dir, c.ConnectedUrlRedacted())
+	r := recorder{dir: f.dir, args: append(f.recorderArgs(), args...), stderr: cmd.ErrOrStderr(), stdout: cmd.OutOrStdout(), log: log}
+	serving, stop := context.WithCancel(context.WithoutCancel(cmd.Context()))
+	defer stop()
+	served := make(chan error, 1)
+	go func() { served <- agent.Run(serving) }()
+	code, err := probes.beside(cmd.Context(), &r)
+	stop()
+	if err := errors.Join(err, <-served); err != nil {
+		return err
+	}
+	if code != 0 {
+		return &commandEnded{err: fmt.Errorf("the recorder ended with exit code %d", code), code: code}
+	}
+	return nil
+}
