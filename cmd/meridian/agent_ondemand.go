@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"meridian/internal/collect/ondemand"
 )
@@ -53,24 +54,21 @@ func (f *agentFlags) flightRecorder(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer c.Close()
-	reached, err := reachedFrom(c)
+	probes := newAgentProbes(f, f.dir, o.Session, args, c.Conn, log)
+	agent, err := ondemand.New(ondemand.Options{Conn: c.Conn, Host: f.host, Session: o.Session, Dir: f.dir, Ship: o, Settle: settleAfter, Probing: probes.probing, Log: log})
 	if err != nil {
 		return err
 	}
-	probes := newAgentProbes(f, f.dir, o.Session, args, c, reached, log)
-	agent, err := ondemand.New(ondemand.Options{Conn: c, Host: f.host, Session: o.Session, Dir: f.dir, Ship: o, Settle: settleAfter, Probing: probes.probing, Log: log})
-	if err != nil {
-		return err
-	}
-	log("session %s, host %s: recording into %s, sending what is asked for to %s", o.Session, o.Host, o.Dir, c.ConnectedUrlRedacted())
+	log("session %s, host %s: recording into %s, sending what is asked for to %s", o.Session, o.Host, o.Dir, redacted(f.server))
 	r := recorder{dir: f.dir, args: append(f.recorderArgs(), args...), stderr: cmd.ErrOrStderr(), stdout: cmd.OutOrStdout(), log: log}
 	serving, stop := context.WithCancel(context.WithoutCancel(cmd.Context()))
 	defer stop()
-	served := make(chan error, 1)
-	go func() { served <- agent.Run(serving) }()
+	var all errgroup.Group
+	all.Go(func() error { c.watch(serving); return nil })
+	all.Go(func() error { return agent.Run(serving) })
 	code, err := probes.beside(cmd.Context(), &r)
 	stop()
-	if err := errors.Join(err, <-served); err != nil {
+	if err := errors.Join(err, all.Wait()); err != nil {
 		return err
 	}
 	if code != 0 {
