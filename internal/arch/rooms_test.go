@@ -60,13 +60,16 @@ var mayImport = map[string][]string{
 		"match", "align/...", "order", "order/logical", "format/...", "trace", "clock"},
 	"internal/live": {"internal/live/watch", "internal/steering", "internal/retention", "internal/pipeline/input", "internal/pipeline/usage", "internal/pipeline/source", "internal/kernel", "internal/filter", "internal/show/...", "match", "align/...", "order",
 		"format/...", "trace", "clock"},
-	"internal/live/watch":        {},
-	"internal/pipeline/evaluate": {"internal/pipeline/...", "internal/show", "internal/sim", "align/...", "trace", "clock"},
-	"internal/pipeline/input":    {"internal/pipeline/usage", "internal/kernel", "internal/steering", "internal/retention", "order", "format/...", "trace", "clock"},
-	"internal/pipeline/output":   {},
-	"internal/pipeline/simulate": {"internal/pipeline/usage", "internal/pipeline/output", "internal/sim", "format/...", "trace", "clock"},
-	"internal/pipeline/source":   {"trace", "clock"},
-	"internal/pipeline/usage":    {},
+	"internal/live/watch": {},
+	// What a file of an experiment says is checked with the pairs of the filter; what is said on the wire knows nothing of either.
+	"internal/experiment/protocol": {},
+	"internal/experiment/file":     {"internal/experiment/protocol", "internal/filter"},
+	"internal/pipeline/evaluate":   {"internal/pipeline/...", "internal/show", "internal/sim", "align/...", "trace", "clock"},
+	"internal/pipeline/input":      {"internal/pipeline/usage", "internal/kernel", "internal/steering", "internal/retention", "order", "format/...", "trace", "clock"},
+	"internal/pipeline/output":     {},
+	"internal/pipeline/simulate":   {"internal/pipeline/usage", "internal/pipeline/output", "internal/sim", "format/...", "trace", "clock"},
+	"internal/pipeline/source":     {"trace", "clock"},
+	"internal/pipeline/usage":      {},
 
 	// What only tests and tools need.
 	"internal/arch":           {},
