@@ -64,12 +64,21 @@ var mayImport = map[string][]string{
 	// What a file of an experiment says is checked with the pairs of the filter; what is said on the wire knows nothing of either.
 	"internal/experiment/protocol": {},
 	"internal/experiment/file":     {"internal/experiment/protocol", "internal/filter"},
-	"internal/pipeline/evaluate":   {"internal/pipeline/...", "internal/show", "internal/sim", "align/...", "trace", "clock"},
-	"internal/pipeline/input":      {"internal/pipeline/usage", "internal/kernel", "internal/steering", "internal/retention", "order", "format/...", "trace", "clock"},
-	"internal/pipeline/output":     {},
-	"internal/pipeline/simulate":   {"internal/pipeline/usage", "internal/pipeline/output", "internal/sim", "format/...", "trace", "clock"},
-	"internal/pipeline/source":     {"trace", "clock"},
-	"internal/pipeline/usage":      {},
+	"internal/experiment/keeper":   {},
+	// A host emits when phases begin and end, so the recorder has them.
+	"internal/experiment/host":     {"internal/experiment/keeper", "internal/experiment/protocol", "sensor"},
+	"internal/experiment/place":    {"internal/experiment/file", "internal/experiment/protocol"},
+	"internal/experiment/schedule": {"internal/experiment/file", "internal/experiment/place", "internal/experiment/protocol"},
+	// What became of a run: its timeline is the pipeline's.
+	"internal/experiment/verdict": {"internal/experiment/file", "internal/experiment/protocol", "internal/experiment/schedule",
+		"internal/filter", "internal/pipeline", "internal/pipeline/input", "internal/show"},
+	"internal/experiment/daemons": {"internal/experiment/protocol", "sensor", "clock"},
+	"internal/pipeline/evaluate":  {"internal/pipeline/...", "internal/show", "internal/sim", "align/...", "trace", "clock"},
+	"internal/pipeline/input":     {"internal/pipeline/usage", "internal/kernel", "internal/steering", "internal/retention", "order", "format/...", "trace", "clock"},
+	"internal/pipeline/output":    {},
+	"internal/pipeline/simulate":  {"internal/pipeline/usage", "internal/pipeline/output", "internal/sim", "format/...", "trace", "clock"},
+	"internal/pipeline/source":    {"trace", "clock"},
+	"internal/pipeline/usage":     {},
 
 	// What only tests and tools need.
 	"internal/arch":           {},

@@ -235,7 +235,10 @@ func TestPairsAreMeasuredAndHeldAgainstThresholds(t *testing.T) {
 	if r.Longest == nil || r.Longest.DurationNs != 190 || r.Longest.LowNs != 180 || r.Longest.HighNs != 200 || r.Longest.From != "web" || r.Longest.To != "db" || r.Longest.Key != "2" {
 		t.Errorf("longest %+v", r.Longest)
 	}
-	if r.Longest = nil; r != want {
+	if r.Beyond == nil || r.Beyond.DurationNs != 190 || r.Beyond.LowNs != 180 {
+		t.Errorf("beyond %+v, want that of 190: the one of 105 is not certain", r.Beyond)
+	}
+	if r.Longest, r.Beyond = nil, nil; r != want {
 		t.Errorf("got  %+v\nwant %+v", r, want)
 	}
 	var w trace.Warnings

@@ -3,6 +3,7 @@ package filter
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -139,12 +140,14 @@ type Result struct {
 	BelowMin   int64   `json:"below_min"`    // shorter than the threshold
 	AboveMax   int64   `json:"above_max"`    // longer than the threshold
 	Undecided  int64   `json:"undecided"`    // of these, those that the clocks' bounds and steps leave open
+	WithinOpen int64   `json:"within_open"`  // within both thresholds, but the clocks' bounds and steps allow that it is not
 	OutOfOrder int64   `json:"out_of_order"` // the end came before its begin
 	OrderOpen  int64   `json:"order_open"`   // it is not certain which of the two was first
 	NoEnd      int64   `json:"no_end"`       // begins of which no end came
 	NoBegin    int64   `json:"no_begin"`     // ends of which no begin came
 	NoKey      int64   `json:"no_key"`       // events without the key's fields
 	Longest    *Case   `json:"longest,omitempty"`
+	Beyond     *Case   `json:"beyond,omitempty"` // the longest that is beyond a threshold whatever the bounds allow, else that may be
 }
 
 // Case is one pair on the timeline.
@@ -181,6 +184,7 @@ type pairing struct {
 	*Pair
 	Result
 	sum       float64
+	certain   bool // Result.Beyond is beyond a threshold for certain
 	durations []int64
 	every     int64 // of how many durations one is kept
 	begun     map[string]waiting
@@ -324,7 +328,7 @@ func (p *pairing) close(w waiting, l *trace.Schema) {
 // stamps; by two it lies between what their bounds and steps allow.
 func (p *pairing) measure(key []byte, b, e waiting, l *trace.Schema) {
 	d := int64(e.time - b.time)
-	low, high, bounded := b.between(&e.stamp, d)
+	low, high, _ := b.between(&e.stamp, d)
 	order := b.order(&e.stamp)
 	if order.Answer == "unknown" {
 		p.OrderOpen++
@@ -337,23 +341,9 @@ func (p *pairing) measure(key []byte, b, e waiting, l *trace.Schema) {
 	p.MinNs = min(p.MinNs, d)
 	if p.Longest == nil || d > p.MaxNs || d == p.MaxNs && b.time < p.Longest.BeginNs {
 		p.MaxNs = d
-		p.Longest = &Case{BeginNs: b.time, DurationNs: d, LowNs: low, HighNs: high, Bounded: bounded, Order: order, From: l.Hosts[b.host], To: l.Hosts[e.host]}
-		if len(p.Key) > 0 {
-			p.Longest.Key = keyText(key)
-		}
+		p.Longest = p.caseOf(key, b, e, d, low, high, l)
 	}
-	if p.Min > 0 && d < int64(p.Min) {
-		p.BelowMin++
-		if high >= int64(p.Min) {
-			p.Undecided++
-		}
-	}
-	if p.Max > 0 && d > int64(p.Max) {
-		p.AboveMax++
-		if low <= int64(p.Max) {
-			p.Undecided++
-		}
-	}
+	p.judge(key, b, e, d, low, high, l)
 	if p.Count%p.every == 0 {
 		p.durations = append(p.durations, d)
 	}
@@ -364,6 +354,46 @@ func (p *pairing) measure(key []byte, b, e waiting, l *trace.Schema) {
 		p.durations = p.durations[:len(p.durations)/2]
 		p.every *= 2
 	}
+}
+
+// judge holds a pair, which took d and truly from low to high, against the thresholds.
+func (p *pairing) judge(key []byte, b, e waiting, d, low, high int64, l *trace.Schema) {
+	least, most := int64(p.Min), int64(p.Max)
+	if least == 0 {
+		least = math.MinInt64
+	}
+	if most == 0 {
+		most = math.MaxInt64
+	}
+	certain := high < least || low > most
+	switch {
+	case d < least:
+		p.BelowMin++
+	case d > most:
+		p.AboveMax++
+	case low < least || high > most:
+		p.WithinOpen++
+	default:
+		return
+	}
+	if !certain && (d < least || d > most) {
+		p.Undecided++
+	}
+	if p.Beyond != nil && (p.certain && !certain || p.certain == certain && p.Beyond.DurationNs >= d) {
+		return
+	}
+	p.certain = certain
+	p.Beyond = p.caseOf(key, b, e, d, low, high, l)
+}
+
+// caseOf describes a pair.
+func (p *pairing) caseOf(key []byte, b, e waiting, d, low, high int64, l *trace.Schema) *Case {
+	_, _, bounded := b.between(&e.stamp, d)
+	c := &Case{BeginNs: b.time, DurationNs: d, LowNs: low, HighNs: high, Bounded: bounded, Order: b.order(&e.stamp), From: l.Hosts[b.host], To: l.Hosts[e.host]}
+	if len(p.Key) > 0 {
+		c.Key = keyText(key)
+	}
+	return c
 }
 
 // end counts what stayed open and sums up.

@@ -62,6 +62,29 @@ func TestThresholdsAreReachedByWhatIsBeyondThemOnly(t *testing.T) {
 	}
 }
 
+func TestAPairThatBoundsDoNotKeepWithinThresholdsIsOpen(t *testing.T) {
+	for _, c := range []struct {
+		thresholds string
+		d          int64
+		two        bool // hosts: a duration is known to within 10 ns
+		open       int64
+		beyond     bool
+	}{
+		{"max=100ns", 100, false, 0, false}, {"max=100ns", 90, true, 0, false}, {"max=100ns", 91, true, 1, true}, {"max=100ns", 100, true, 1, true},
+		{"max=100ns", 101, true, 0, true}, {"min=100ns", 110, true, 0, false}, {"min=100ns", 109, true, 1, true}, {"min=100ns,max=120ns", 110, true, 0, false},
+		{"min=100ns,max=119ns", 110, true, 1, true}, {"max=100ns", 111, true, 0, true},
+	} {
+		e := ended(1000+c.d, 1)
+		if c.two {
+			e = elsewhere(e)
+		}
+		_, f := play(t, Options{Pairs: []Pair{pair(t, "p=ust:begin..ust:end,key=id,"+c.thresholds)}}, begun(1000, 1), e)
+		if r := f.Results()[0]; r.WithinOpen != c.open || (r.Beyond != nil) != c.beyond {
+			t.Errorf("%s of %d, two hosts %v: %+v", c.thresholds, c.d, c.two, r)
+		}
+	}
+}
+
 func TestPairsThatAreAllRightAreNoWarning(t *testing.T) {
 	_, f := play(t, Options{Pairs: []Pair{pair(t, "p=ust:begin..ust:end,key=id,min=5ns,max=10ns")}}, begun(0, 1), ended(9, 1))
 	var w trace.Warnings

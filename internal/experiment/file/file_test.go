@@ -164,7 +164,7 @@ expect:
 	if text := Places(r.Daemons[1].Shell, "b", map[string]string{"a": "10.9.9.9"}); text != "echo ${HOME} 10.9.9.9 4" {
 		t.Errorf("shell: %s", text)
 	}
-	if _, number := r.Daemons[0].With["port"].(json.Number); !number {
+	if _, number := r.Daemons[0].With["port"].(int64); !number {
 		t.Errorf("port is %T, want a number", r.Daemons[0].With["port"])
 	}
 	if _, text := r.Daemons[0].With["count"].(string); !text {

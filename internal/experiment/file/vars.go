@@ -1,8 +1,8 @@
 package file
 
 import (
-	"encoding/json"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -204,9 +204,11 @@ func (n *node) value() any {
 	case "false":
 		return false
 	}
-	var number json.Number
-	if json.Unmarshal([]byte(n.text), &number) == nil && number != "" {
-		return number
+	if i, err := strconv.ParseInt(n.text, 10, 64); err == nil {
+		return i
+	}
+	if f, err := strconv.ParseFloat(n.text, 64); err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) && strings.Trim(n.text, "+-.0123456789eE") == "" {
+		return f
 	}
 	return n.text
 }

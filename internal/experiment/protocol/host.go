@@ -8,6 +8,7 @@ const Version = 1
 // Order is what the controller says to a host. Exactly one field is set.
 type Order struct {
 	Setup  *Setup      `json:"setup,omitempty"`  // first
+	File   *File       `json:"file,omitempty"`   // a file of the experiment, or its next part
 	Daemon *Daemon     `json:"daemon,omitempty"` // start the process of a daemon, which then waits
 	Start  []PhaseCall `json:"start,omitempty"`  // start phases, all at once
 	Ask    int         `json:"ask,omitempty"`    // is anyone there? answered by Report.Alive with the same number
@@ -20,12 +21,12 @@ type Setup struct {
 	Version   int               `json:"version"`
 	Host      string            `json:"host"`
 	Place     string            `json:"place"`
-	Dir       string            `json:"dir"`       // work directory; "" for a temporary one, which the keeper removes
-	Addresses map[string]string `json:"addresses"` // of all hosts, by name
-	Files     []File            `json:"files,omitempty"`
+	Dir       string            `json:"dir"`               // work directory; "" for a temporary one, which the keeper removes
+	Addresses map[string]string `json:"addresses"`         // of all hosts, by name
 	Network   []string          `json:"network,omitempty"` // lines for "ip -batch"
 	Traffic   []string          `json:"traffic,omitempty"` // lines for "tc -batch"
 	Filter    string            `json:"filter,omitempty"`  // text for "nft -f"
+	Forward   bool              `json:"forward,omitempty"` // packets for other hosts go on
 }
 
 // File is a file, or a part of one, that goes to a host or comes from it.
@@ -49,6 +50,7 @@ type Daemon struct {
 // PhaseCall starts a phase of a daemon of this host.
 type PhaseCall struct {
 	Daemon string `json:"daemon"`
+	Block  int    `json:"block"` // in the schedule, from 1
 	Command
 }
 
@@ -106,6 +108,8 @@ type Ended struct {
 	AtNs   int64           `json:"at_ns"` // CLOCK_REALTIME of the host
 	Error  string          `json:"error,omitempty"`
 	Result json.RawMessage `json:"result,omitempty"`
+	Code   *int            `json:"code,omitempty"` // exit code of a command, with which its phase ended; -1 for a signal
+	Tail   []string        `json:"tail,omitempty"` // last lines of its log, with Error
 }
 
 // Exited says that a process ended, unless it was told to.

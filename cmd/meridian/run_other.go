@@ -1,0 +1,24 @@
+//go:build !unix
+
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"meridian/internal/experiment/file"
+)
+
+var errHosts = errors.New("hosts of an experiment need Linux; --check, --plan, --new and --schema work here")
+
+// experiment fails: hosts need Linux.
+func (f *runFlags) experiment(*cobra.Command, *file.Experiment, string) error { return errHosts }
+
+func newRunHost() *cobra.Command { return hiddenRun("run-host") }
+
+func newRunDaemon() *cobra.Command { return hiddenRun("run-daemon") }
+
+func hiddenRun(use string) *cobra.Command {
+	return &cobra.Command{Use: use, Hidden: true, RunE: func(*cobra.Command, []string) error { return errHosts }}
+}

@@ -1,0 +1,220 @@
+//go:build unix
+
+package host
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"meridian/internal/experiment/protocol"
+	"meridian/sensor"
+)
+
+// Events of the timeline: a phase of a daemon was begun, and ended. The key of both is the call.
+var (
+	phaseBegin = sensor.NewEvent4[int64, int64, string, string]("experiment", "phase_begin", "call", "block", "daemon", "phase")
+	phaseEnd   = sensor.NewEvent4[int64, string, string, string]("experiment", "phase_end", "call", "daemon", "phase", "error")
+)
+
+// call starts phases, as near to each other as may be: everything that takes time comes after.
+func (h *host) call(calls []protocol.PhaseCall) error {
+	type started struct {
+		d     *daemon
+		call  *protocol.PhaseCall
+		line  []byte
+		at    time.Time
+		error error
+	}
+	all := make([]started, len(calls))
+	for i := range calls {
+		c := &calls[i]
+		h.mu.Lock()
+		d := h.daemons[c.Daemon]
+		h.mu.Unlock()
+		if d == nil {
+			return fmt.Errorf("orders: unknown daemon %q", c.Daemon)
+		}
+		all[i] = started{d: d, call: c, line: d.line(c)}
+	}
+	for i := range all {
+		s := &all[i]
+		s.at = time.Now()
+		phaseBegin.Emit(int64(s.call.Start), int64(s.call.Block), s.call.Daemon, s.call.Phase)
+		s.error = s.d.begin(s.call, s.line)
+	}
+	for i := range all {
+		s := &all[i]
+		s.d.log.line("run", fmt.Sprintf("phase %s begins (call %d)", s.call.Phase, s.call.Start))
+		if err := h.out.Write(protocol.Report{Began: &protocol.Began{Call: s.call.Start, AtNs: s.at.UnixNano()}}); err != nil {
+			return err
+		}
+		if s.error != nil {
+			s.d.finish(&protocol.Ended{Call: s.call.Start, Error: s.error.Error()})
+		}
+	}
+	return nil
+}
+
+// line returns what lets the process begin a call.
+func (d *daemon) line(c *protocol.PhaseCall) []byte {
+	if !d.spec.Speaks {
+		return []byte("go\n")
+	}
+	b, _ := json.Marshal(c.Command) // it came as JSON
+	return append(b, '\n')
+}
+
+// begin gives a call to the process.
+func (d *daemon) begin(call *protocol.PhaseCall, line []byte) error {
+	d.mu.Lock()
+	p := d.process
+	d.calls[call.Start] = call.Phase
+	switch {
+	case p == nil:
+		d.mu.Unlock()
+		return fmt.Errorf("its process has ended")
+	case !d.spec.Speaks && p.begun:
+		d.mu.Unlock()
+		return fmt.Errorf("the command still runs")
+	}
+	if !d.spec.Speaks {
+		p.begun, p.call = true, call.Start
+	}
+	d.mu.Unlock()
+	_ = p.stdin.SetWriteDeadline(time.Now().Add(writeWithin))
+	if _, err := p.stdin.Write(line); err != nil {
+		return fmt.Errorf("it does not read its input: %w", err)
+	}
+	return nil
+}
+
+// finish reports the end of a call, once.
+func (d *daemon) finish(e *protocol.Ended) {
+	d.mu.Lock()
+	phase, known := d.calls[e.Call]
+	delete(d.calls, e.Call)
+	d.mu.Unlock()
+	if !known {
+		d.broken(fmt.Sprintf("it answered call %d, which is not open", e.Call))
+		return
+	}
+	e.AtNs = time.Now().UnixNano()
+	phaseEnd.Emit(int64(e.Call), d.spec.Name, phase, e.Error)
+	d.log.line("run", fmt.Sprintf("call %d ends %s", e.Call, e.Error))
+	if e.Error != "" {
+		e.Tail = d.log.last()
+	}
+	_ = d.of.out.Write(protocol.Report{Ended: e})
+}
+
+// see returns what looks at each line of output of a process. It reports whether the line is none for the log.
+func (d *daemon) see(p *process) func(string) bool {
+	if !d.spec.Speaks {
+		if d.spec.Ready == "" {
+			return nil
+		}
+		return func(line string) bool {
+			if strings.Contains(line, d.spec.Ready) {
+				d.log.line("out", line)
+				d.ready(p)
+				return true
+			}
+			return false
+		}
+	}
+	return func(line string) bool {
+		if !strings.HasPrefix(line, "{") {
+			return false
+		}
+		a, err := protocol.ParseAnswer([]byte(line))
+		switch {
+		case err != nil:
+			d.broken(err.Error())
+		case a.Waiting != nil:
+			_ = d.of.out.Write(protocol.Report{Waiting: &protocol.Waiting{Daemon: d.spec.Name, Phases: a.Waiting, Args: p.command.Args}})
+		case a.Log != nil:
+			d.log.line("log", *a.Log)
+		case a.Done != 0:
+			d.finish(&protocol.Ended{Call: a.Done, Result: a.Result})
+		default:
+			if a.Error == "" {
+				a.Error = "no reason was given"
+			}
+			d.finish(&protocol.Ended{Call: a.Failed, Error: a.Error})
+		}
+		return true
+	}
+}
+
+// ready ends the phase of a command that goes on.
+func (d *daemon) ready(p *process) {
+	d.mu.Lock()
+	call := p.call
+	p.call = 0
+	d.mu.Unlock()
+	if call != 0 {
+		d.finish(&protocol.Ended{Call: call})
+	}
+}
+
+// broken ends a daemon that broke the protocol.
+func (d *daemon) broken(why string) {
+	d.mu.Lock()
+	if d.why == "" {
+		d.why = why
+	}
+	p := d.process
+	d.mu.Unlock()
+	d.log.line("run", "broken protocol: "+why)
+	if p != nil {
+		p.signal(syscall.SIGKILL)
+	}
+}
+
+// gone tells the end of a process, and has the next of a command wait.
+func (d *daemon) gone(p *process) {
+	state := p.command.ProcessState
+	code, name := state.ExitCode(), ""
+	if state != nil {
+		if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			name = status.Signal().String()
+		}
+	}
+	_ = p.stdin.Close()
+	d.mu.Lock()
+	if d.process == p {
+		d.process = nil
+	}
+	stopping, call, begun := d.stopping, p.call, p.begun
+	d.mu.Unlock()
+	if begun || d.spec.Speaks {
+		d.log.line("run", "its process ended: "+state.String())
+		d.of.mu.Lock()
+		d.of.ended[d.spec.Name] = code
+		d.of.mu.Unlock()
+	}
+	switch {
+	case stopping:
+	case call != 0: // a command: its end is that of the phase
+		e := &protocol.Ended{Call: call, Code: &code}
+		if code != 0 {
+			e.Error = state.String()
+		}
+		d.finish(e)
+		if err := d.launch(); err != nil {
+			d.log.line("run", err.Error())
+		}
+	default:
+		d.mu.Lock()
+		why := d.why
+		d.mu.Unlock()
+		_ = d.of.out.Write(protocol.Report{Exited: &protocol.Exited{Daemon: d.spec.Name, Code: code, Signal: name, Why: why, Tail: d.log.last()}})
+	}
+}
+
+// removePID forgets the number of a process.
+func (d *daemon) removePID() { _ = os.Remove(d.of.dir + "/pids/" + d.spec.Name) }

@@ -1,0 +1,200 @@
+//go:build unix
+
+// Package place has the places where the hosts of an experiment are. Each starts a process that serves one host (package host)
+// and gives the controller its input and output:
+//
+//	processes    a directory of this machine for each host, and a loopback address
+//	namespaces   a network namespace of this machine for each host, and links
+//
+// A place knows nothing of daemons, phases and traces.
+package place
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"meridian/internal/experiment/file"
+	"meridian/internal/experiment/protocol"
+)
+
+// Seat is one host, as the controller reaches it.
+type Seat struct {
+	Host    string
+	Address string
+	Where   string // in words
+	Local   bool   // on this machine: files are moved, not sent
+	In      io.WriteCloser
+	Out     io.Reader
+	Setup   protocol.Setup // what the place has to say in it
+
+	command *exec.Cmd
+	said    *lastBytes
+	exited  chan struct{}
+}
+
+// Options say what a place is made of.
+type Options struct {
+	Run  *file.Run
+	Args []string // of this program, by which it becomes a keeper with a host process
+}
+
+// Place is where all hosts of a run are.
+type Place struct {
+	Name    string
+	Seats   []*Seat
+	Missing []string // what was asked for and this system does not have, a line each
+	extra   []*Seat  // that are no hosts
+}
+
+// Open starts all hosts of a run in a place; an empty name is the best place that this process may use. Close must be called.
+func Open(name string, o Options) (*Place, error) {
+	switch name {
+	case "":
+		if canNamespaces() == nil {
+			return openNamespaces(o)
+		}
+		return openProcesses(o)
+	case "processes":
+		return openProcesses(o)
+	case "namespaces":
+		if err := canNamespaces(); err != nil {
+			return nil, fmt.Errorf("namespaces: %w; --on processes needs no privileges", err)
+		}
+		return openNamespaces(o)
+	}
+	return nil, fmt.Errorf("unknown place %q", name)
+}
+
+// Default returns the place that Open takes for an empty name.
+func Default() string {
+	if canNamespaces() == nil {
+		return "namespaces"
+	}
+	return "processes"
+}
+
+// Close ends the processes of all hosts: their input ends, and after the grace they are killed. Keepers remove what is left.
+func (p *Place) Close(grace time.Duration) {
+	all := append(append([]*Seat{}, p.Seats...), p.extra...)
+	for _, s := range all {
+		_ = s.In.Close()
+	}
+	deadline := time.NewTimer(grace)
+	defer deadline.Stop()
+	over := false
+	for _, s := range all {
+		if !over {
+			select {
+			case <-s.exited:
+				continue
+			case <-deadline.C:
+				over = true
+			}
+		}
+		_ = s.command.Process.Signal(syscall.SIGTERM) // the keeper kills the rest and ends
+		select {
+		case <-s.exited:
+		case <-time.After(grace):
+			_ = s.command.Process.Kill()
+			<-s.exited
+		}
+	}
+}
+
+// Said returns the last that a host process wrote to its standard error.
+func (s *Seat) Said() string { return s.said.String() }
+
+// openProcesses starts hosts as processes with a loopback address each.
+func openProcesses(o Options) (*Place, error) {
+	p := &Place{Name: "processes"}
+	for i, h := range o.Run.Hosts {
+		s, err := startLocal(h.Name, o.Args, nil)
+		if err != nil {
+			p.Close(time.Second)
+			return nil, err
+		}
+		if s.Address, s.Where = h.Address, "a process of this machine"; s.Address == "" {
+			s.Address = fmt.Sprintf("127.77.%d.%d", (i+1)>>8, (i+1)&255)
+		}
+		p.Seats = append(p.Seats, s)
+	}
+	if len(o.Run.Links) > 0 {
+		p.Missing = append(p.Missing, "links: processes share the loopback interface: rates, delays and losses are not made")
+	}
+	return p, nil
+}
+
+// startLocal starts a keeper with a host process on this machine, in a session of its own: the terminal's interrupt reaches the
+// controller alone.
+func startLocal(host string, args []string, attributes func(*syscall.SysProcAttr)) (*Seat, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	c := exec.Command(self, args...)
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if attributes != nil {
+		attributes(c.SysProcAttr)
+	}
+	s, err := start(host, c)
+	if s != nil {
+		s.Local = true
+	}
+	return s, err
+}
+
+// start starts the process of a seat.
+func start(host string, c *exec.Cmd) (*Seat, error) {
+	in, err := c.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	// A pipe of our own: Wait closes that of StdoutPipe before all is read.
+	out, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	s := &Seat{Host: host, In: in, Out: out, command: c, said: new(lastBytes), exited: make(chan struct{})}
+	c.Stdout, c.Stderr = w, s.said
+	c.WaitDelay = time.Second
+	err = c.Start()
+	if err = errors.Join(err, w.Close()); err != nil {
+		return nil, fmt.Errorf("host %s: %w", host, err)
+	}
+	go func() {
+		_ = c.Wait()
+		close(s.exited)
+	}()
+	return s, nil
+}
+
+// lastBytes remembers the end of what is written.
+type lastBytes struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+const maxSaid = 4096
+
+func (l *lastBytes) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.b = append(l.b, b...)
+	if len(l.b) > maxSaid {
+		l.b = l.b[len(l.b)-maxSaid:]
+	}
+	return len(b), nil
+}
+
+func (l *lastBytes) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.TrimSpace(string(l.b))
+}
