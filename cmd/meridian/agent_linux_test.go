@@ -59,7 +59,14 @@ func (c *collection) record(flags ...string) {
 	c.t.Cleanup(func() { _ = c.agent.Process.Kill() })
 }
 
-// recorders returns the processes that record into the trace.
+// endRecorders lets no recorder outlive a test that failed: they outlive their agents.
+func (c *collection) endRecorders() {
+	for _, p := range c.recorders() {
+		_ = p.Kill()
+	}
+}
+
+// recorders returns the processes that record into traces of the test.
 func (c *collection) recorders() (found []*os.Process) {
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -67,7 +74,7 @@ func (c *collection) recorders() (found []*os.Process) {
 	}
 	for _, path := range all {
 		b, err := os.ReadFile(path)
-		if err != nil || !strings.Contains(string(b), "\x00record\x00-o\x00"+c.trace+"\x00") {
+		if err != nil || !strings.Contains(string(b), "\x00record\x00-o\x00"+c.dir+"/") {
 			continue
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
@@ -87,6 +94,7 @@ func newCollection(t *testing.T) *collection {
 	if err := os.Mkdir(c.rings, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(c.endRecorders)
 	c.serve("127.0.0.1:0")
 	return c
 }

@@ -19,6 +19,7 @@ type keyed struct {
 func newKeyed(t *testing.T) *keyed {
 	dir := t.TempDir()
 	k := &keyed{&collection{t: t, dir: dir, rings: filepath.Join(dir, "rings")}, filepath.Join(dir, "stored"), map[string]*waited{}}
+	t.Cleanup(k.endRecorders)
 	k.command("server", "init", "-q", "--dir", k.keys, "--name", "127.0.0.1")
 	k.serve("0.0.0.0:0")
 	return k
