@@ -17,6 +17,7 @@ type Warnings struct {
 type warning struct {
 	subject, kind, first string
 	count                int64
+	damage               bool
 }
 
 // Add records that something of the given kind happened to subject (a file, a host), with the details of this case; the
@@ -25,6 +26,40 @@ func (w *Warnings) Add(subject, kind, details string) { w.AddN(subject, kind, de
 
 // AddN records n cases at once.
 func (w *Warnings) AddN(subject, kind, details string, n int64) {
+	w.add(subject, kind, details, n, false)
+}
+
+// Damage records n parts of an input that are damaged and left out. They are warnings like others, and [Warnings.Damages] tells of them.
+func (w *Warnings) Damage(subject, kind, details string, n int64) {
+	w.add(subject, kind, details, n, true)
+}
+
+// Damages says in a line what was left out of the inputs because it is damaged; "" if nothing was.
+func (w *Warnings) Damages() string {
+	if w == nil {
+		return ""
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var first *warning
+	count := int64(0)
+	for i := range w.list {
+		if x := &w.list[i]; x.damage {
+			if count += x.count; first == nil {
+				first = x
+			}
+		}
+	}
+	switch {
+	case first == nil:
+		return ""
+	case count == 1:
+		return fmt.Sprintf("a damaged part of the input is left out: %s: %s", first.subject, first.kind)
+	}
+	return fmt.Sprintf("%d damaged parts of the inputs are left out, first in %s: %s", count, first.subject, first.kind)
+}
+
+func (w *Warnings) add(subject, kind, details string, n int64, damage bool) {
 	if w == nil {
 		return
 	}
@@ -39,7 +74,7 @@ func (w *Warnings) AddN(subject, kind, details string, n int64) {
 		w.index = make(map[string]int)
 	}
 	w.index[key] = len(w.list)
-	w.list = append(w.list, warning{subject: subject, kind: kind, first: details, count: n})
+	w.list = append(w.list, warning{subject: subject, kind: kind, first: details, count: n, damage: damage})
 }
 
 // Lines returns one line per subject and kind, in the order in which they first happened.

@@ -41,8 +41,8 @@ that is ahead, and one that gains. Those of a pair are clock b's against clock a
 Outputs, by the ending of their names:
   ` + strings.Join(pipeline.Endings(), "\n  ") + `
 
-Exit code: 0 done, 1 failed, 2 wrong usage, 3 done, but a host was left unaligned or unbounded, or an inversion
-remains; the reason is on stderr.`,
+Exit code: 0 done, 1 failed, 2 wrong usage, 3 done, but a host was left unaligned or unbounded, an inversion
+remains, or damaged parts of the traces were left out; the reason is on stderr.`,
 		Example: `  meridian align client.pcap server.pcapng -o merged.pcapng -o timeline.html
   meridian align web=a.pcap.gz web=b.pcap db=dump/ --reference db -o report.json
   meridian align a.pcap b.pcap --address a=10.0.0.1 --address b=10.0.0.2

@@ -63,7 +63,8 @@ call; it never waits for them. docs/live.md has its layout, examples/subscribe p
 --host, --stream, --event, --where and --field choose events as for 'meridian convert'.
 
 Exit code: 0 interrupted, 1 failed, 2 wrong usage, 3 interrupted, but a clock was set or steered meanwhile, events were lost before they were recorded or dropped by
-'record --keep' before they were read, packets are missing or damaged, the output was not read, late events had no place in the format, or a host was left unaligned; the reason is on stderr.`,
+'record --keep' before they were read, packets are missing or damaged, a directory or file could not be read at the end, the output was not read, late events had no place in the format, or a host was left
+unaligned; the reason is on stderr.`,
 		Example: `  meridian tail trace/
   meridian tail trace/ --event 'request*' --where 'status>=500'
   meridian tail web=/srv/web-trace db=/srv/db-trace --format json | jq .fields

@@ -162,10 +162,21 @@ func (r *Reader) warnAt(kind string, offset int64) {
 	r.w.Add(r.s.Path, kind, fmt.Sprintf("at offset %d", offset))
 }
 
-// abandonPacket skips the rest of the packet, because an event cannot be decoded.
+// warnDamaged adds a warning about the packet at offset, which is left out.
+func (r *Reader) warnDamaged(kind string, offset int64) {
+	r.w.Damage(r.s.Path, "invalid packet skipped: "+kind, fmt.Sprintf("at offset %d", offset), 1)
+	r.Damaged++
+}
+
+// abandonPacket skips the rest of the packet, because an event cannot be decoded. The last event of a packet that the file's end cuts is not whole, which is
+// no damage.
 func (r *Reader) abandonPacket() {
-	r.w.Add(r.s.Path, "rest of the packet skipped: "+r.fault.kind, fmt.Sprintf("at offset %d, in the packet at offset %d",
-		r.dataAt+int64(r.fault.pos/8), r.packet.Offset))
+	kind, details := "rest of the packet skipped: "+r.fault.kind, fmt.Sprintf("at offset %d, in the packet at offset %d", r.dataAt+int64(r.fault.pos/8), r.packet.Offset)
+	if r.packet.cut {
+		r.w.Add(r.s.Path, kind, details)
+	} else {
+		r.w.Damage(r.s.Path, kind, details, 1)
+	}
 	r.Broken++
 	r.pos, r.readable = r.end, r.end
 }

@@ -19,6 +19,7 @@ type Packet struct {
 	header    uint64 // bits of header and context
 	sizeGiven bool   // Size was said
 	foreign   bool   // its UUID is another trace's
+	cut       bool   // the end of the file cuts it
 }
 
 const packetMagic = 0xC1FC1FC1
@@ -136,23 +137,20 @@ func (r *Reader) nextPacket() error {
 		}
 		offset := r.next
 		if flaw := r.flawAt(offset); flaw != nil && flaw.problem != "" {
-			r.warnAt("invalid packet skipped: "+flaw.problem, offset)
-			r.Damaged++
+			r.warnDamaged(flaw.problem, offset)
 			r.next = flaw.limit
 			continue
 		}
 		p, problem := r.parse(offset)
 		if problem != "" {
-			r.warnAt("invalid packet skipped: "+problem, offset)
-			r.Damaged++
+			r.warnDamaged(problem, offset)
 			r.skipDamaged(offset, p)
 			continue
 		}
 		limit := r.packetLimit(&p)
 		r.next = limit
 		if !r.enter(&p, limit) {
-			r.warnAt("invalid packet skipped: it changed while it was read", offset)
-			r.Damaged++
+			r.warnDamaged("it changed while it was read", offset)
 			continue
 		}
 		return nil
@@ -184,7 +182,7 @@ func (r *Reader) packetLimit(p *Packet) int64 {
 			r.warnAt("packet size reaches into the next packet: size ignored", p.Offset)
 		}
 	}
-	if torn && found < 0 {
+	if p.cut = torn && found < 0; p.cut {
 		r.warnAt("file ends within a packet: its complete events are used", p.Offset)
 	}
 	if gap := uint64(limit-p.Offset) * 8; p.Content > gap {

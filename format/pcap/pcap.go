@@ -235,6 +235,9 @@ const (
 	damagedData = " data damaged or cut short; what came before is used"
 )
 
+// damages are the kinds that leave something out of a capture that was not cut: that one is whole up to where it ends.
+var damages = map[string]bool{badLength: true, badBlock: true, badVersion: true, badContent: true}
+
 // stop ends the capture where fewer bytes are left than belong together: quietly at the end of the file if none are, with
 // a warning if it is cut there, with an error if it could not be read.
 func (r *Reader) stop(cut string) error {

@@ -57,7 +57,11 @@ func (t *tally) warn(kind, details string) {
 // flush reports what was counted.
 func (t *tally) flush() {
 	for _, c := range t.cases {
-		t.w.AddN(t.file, c.kind, c.first.String(), c.count)
+		if damages[c.kind] {
+			t.w.Damage(t.file, c.kind, c.first.String(), c.count)
+		} else {
+			t.w.AddN(t.file, c.kind, c.first.String(), c.count)
+		}
 	}
 	t.cases = t.cases[:0]
 }

@@ -163,8 +163,11 @@ func (o *Outcome) miss(misses []filter.Miss, w *trace.Warnings) {
 	}
 }
 
-// setWarnings completes the outcome. Outputs that lack what was asked for by name are a broken promise.
+// setWarnings completes the outcome. Outputs that lack what was asked for by name, or what was damaged, are a broken promise.
 func (o *Outcome) setWarnings(w *trace.Warnings) {
+	if damage := w.Damages(); damage != "" {
+		o.breakPromise(damage)
+	}
 	if len(o.absent) > 0 {
 		o.breakPromise("the traces have nothing that fits " + strings.Join(o.absent, ", "))
 	}

@@ -98,6 +98,9 @@ func Run(ctx context.Context, traces []input.Trace, o Options) (*Evaluation, err
 			return nil, err
 		}
 	}
+	if damage := w.Damages(); damage != "" {
+		result.Broken = append(result.Broken, damage)
+	}
 	result.Warnings = w.Lines()
 	return result, nil
 }
