@@ -158,8 +158,8 @@ live-clocks: ## align/live over 12 h of two clocks that wander and are set, and 
 	bin/liveclocks -hosts 8 -span 1h -period 500ms $(FLAGS)
 
 live-steered: ## align/live over 30 minutes of clocks that a real chronyd steers, from its start on and later
-	go test -count=1 -run ChronydSteers ./internal/livetest -args -steered 30m
-	go test -count=1 -run ChronydSteers ./internal/livetest -args -steered 30m -steered-from 2h
+	go test -count=1 -timeout 30m -run ChronydSteers ./internal/livetest -args -steered 30m -steered-from 0s
+	go test -count=1 -timeout 30m -run ChronydSteers ./internal/livetest -args -steered 30m -steered-from 2h
 
 adversary: ## bounds of meridian align on WORLDS (10000) worlds whose truth is known: a failing one is made small and printed
 	go build -o bin/adversary ./tools/adversary

@@ -23,6 +23,7 @@ type Tally struct {
 	Unseen         int64 // of these bounded, those on a clock between a step and its discovery, not judged
 	Outside        int64 // of these, those whose truth was outside
 	Bends          int64 // of clocks that are steered, wrong places where it was told afterwards that a clock did not keep the assumption
+	Alarms         int64 // changes for which a command would exit with 3
 	Beside         int64 // wrong places of other clocks in such a time
 	Steps          int
 	Unfound        []time.Duration // from each step to its discovery
@@ -68,7 +69,7 @@ func (t *Tally) String() string {
 	s += fmt.Sprintf("%d steps, %d found, after %v at most; %d bounded places before, %d of them wrong, %d wrong places of other clocks then\n", t.Steps, len(t.Unfound), longest.Round(time.Millisecond), t.Unseen, t.Outside, t.Beside)
 	s += fmt.Sprintf("%d doubts, %d steps whose clock was named, %d answers that were wrong\n", t.Doubts, t.Named, t.Innocent)
 	if t.Bends > 0 {
-		s += fmt.Sprintf("%d wrong places of steered clocks before it was told that they bend there\n", t.Bends)
+		s += fmt.Sprintf("%d wrong places of steered clocks before it was told that they bend there; %d changes that a command exits with 3 for\n", t.Bends, t.Alarms)
 	}
 	s += fmt.Sprintf("%d rounds of %v, at most %v\n", t.Rounds, (t.Spent / time.Duration(max(t.Rounds, 1))).Round(time.Microsecond), t.Longest.Round(time.Microsecond))
 	for k, n := range t.Changes {

@@ -283,6 +283,9 @@ func (w *World) changes() {
 			continue
 		}
 		w.Changes[c.Kind]++
+		if c.Sure || slices.Contains([]live.Kind{live.Stepped, live.Doubted, live.Named, live.Unnamed}, c.Kind) {
+			w.Alarms++
+		}
 		switch m := w.byClock[c.Clock]; c.Kind {
 		case live.Stepped:
 			switch {
