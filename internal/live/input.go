@@ -58,6 +58,8 @@ type input struct {
 	place      alignlive.Place
 	at         alignlive.Place // of the event before, which had the stamp atStamp
 	atStamp    clock.HostTime
+	lead       lead
+	apart      bool        // event tells nothing of the present
 	held       []heldEvent // read while the clocks were not aligned yet, from is the next
 	from       int
 	r          trace.TimelineEvent
@@ -196,7 +198,7 @@ func (in *input) replace() error {
 		in.parent.rotated.add(in.capture.Head())
 	}
 	in.follow()
-	in.subs, in.lastSub, in.began, in.classes = make(map[subKey]int), subKey{}, false, nil
+	in.subs, in.lastSub, in.began, in.classes, in.lead = make(map[subKey]int), subKey{}, false, nil, lead{}
 	in.replaced, in.info = true, nil
 	if in.host >= 0 {
 		in.enter()
@@ -271,6 +273,7 @@ type heldEvent struct {
 	values []trace.Value
 	sub    int
 	n      uint64
+	apart  bool
 }
 
 // read reads the next event of the directory, and takes what alignment needs of it; false if there is none now.
@@ -292,11 +295,14 @@ func (in *input) read() (bool, error) {
 	if !in.began {
 		in.began, in.first = true, in.event.Time
 	}
-	in.s.progress.show(clock.Sub(in.event.Time, in.first), in.s.elapsed())
 	if in.trace != nil {
 		in.dropped.see(in)
 		in.grain.Add(in.event.Time)
 	}
+	if in.apart = in.leads(); in.apart {
+		return true, nil
+	}
+	in.s.progress.show(clock.Sub(in.event.Time, in.first), in.s.elapsed())
 	in.s.see(in, in.parent == nil || !in.parent.began || in.event.Time > in.parent.event.Time)
 	if !in.s.alone {
 		if in.event.Flow != 0 && in.event.Role != trace.NoRole {
@@ -311,7 +317,7 @@ func (in *input) read() (bool, error) {
 func (in *input) hold() (bool, error) {
 	ok, err := in.read()
 	if ok {
-		in.held = append(in.held, heldEvent{Event: in.event, values: cloneValues(in.follower.Values()), sub: in.sub, n: in.n})
+		in.held = append(in.held, heldEvent{Event: in.event, values: cloneValues(in.follower.Values()), sub: in.sub, n: in.n, apart: in.apart})
 	}
 	return ok, err
 }
@@ -331,7 +337,7 @@ func (in *input) peek() (bool, error) {
 		return true, nil
 	case in.from < len(in.held):
 		h := &in.held[in.from]
-		in.event, in.values, in.sub, in.n = h.Event, h.values, h.sub, h.n
+		in.event, in.values, in.sub, in.n, in.apart = h.Event, h.values, h.sub, h.n, h.apart
 		in.from++
 	default:
 		in.held, in.from = nil, 0

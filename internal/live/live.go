@@ -110,6 +110,7 @@ type Session struct {
 
 	lookedAt int64 // when the directories were looked for, by elapsed
 
+	ahead  int64         // events that were far ahead of all others
 	ending bool          // nothing more comes
 	rhythm time.Duration // how often the sink hands on what it was given; 0 for at each step
 	load   int           // events that the last step read
@@ -278,6 +279,7 @@ func (s *Session) Step(ctx context.Context) (busy bool, err error) {
 		}
 		return busy, s.align(ctx)
 	}
+	s.confirm()
 	n, full, began := 0, false, s.time()
 	s.behind = false
 	due, waits := s.due()
@@ -400,7 +402,9 @@ const maxApart = 24 * 3600 * 1_000_000_000
 func (s *Session) take(in *input, pass bool) error {
 	r := in.record()
 	l := s.lane(in.place.Component)
-	l.show(int64(r.Time), s.elapsed())
+	if !in.apart {
+		l.show(int64(r.Time), s.elapsed())
+	}
 	var err error
 	if pass {
 		err = l.sorter.Pass(r, l.now(s.elapsed()), s.emit)
@@ -434,7 +438,9 @@ func (s *Session) due() (d dueTime, ok bool) {
 		if !known {
 			return d, false
 		}
-		s.lane(0).show(int64(latest), s.elapsed())
+		if l := s.lane(0); !l.any || int64(latest)-l.pace.now(s.elapsed()) <= maxLead {
+			l.show(int64(latest), s.elapsed())
+		}
 		ok = true
 	}
 	if ok {

@@ -27,6 +27,7 @@ type host struct {
 	name   string
 	events []trace.TimelineEvent
 	more   []trace.Class // of events, the first has number 2
+	second bool          // it has a second stream, number 1
 }
 
 // talk makes two hosts that exchange messages every 10 ms for some seconds, with events of their own every millisecond.
@@ -64,6 +65,9 @@ func (h *host) write(t testing.TB, dir string) string {
 		Classes: []trace.Class{{Name: "tick", Fields: []trace.Field{{Name: "n", Type: trace.Type{Kind: trace.Int, Bits: 64}}}},
 			{Name: "message", Fields: []trace.Field{{Name: "n", Type: trace.Type{Kind: trace.Int, Bits: 64}}}}}}
 	schema.Classes = append(schema.Classes, h.more...)
+	if h.second {
+		schema.Streams = append(schema.Streams, trace.Stream{Name: "another", Host: h.name, Kind: trace.Process, ID: 2, Parent: -1})
+	}
 	w, err := ctf.NewWriter(filepath.Join(dir, h.name+".ctf"), schema, ctf.WriterOptions{PacketSize: 4096})
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +113,7 @@ func (g *growth) advance(t testing.TB, share float64) {
 	for _, name := range slices.Sorted(maps.Keys(g.files)) {
 		data := g.files[name]
 		n := int64(float64(len(data)) * share)
-		if name == "metadata" {
+		if name == "metadata" || len(data) <= 4096 && share > 0.4 { // one packet
 			n = int64(len(data))
 		}
 		if g.sizes[name] == n {

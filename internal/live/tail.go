@@ -68,6 +68,7 @@ type Outcome struct {
 	order.SorterStats
 	Printed  int64 // of a tail
 	LeftOut  int64 // by its filter
+	Ahead    int64 // stamped far ahead of all others
 	Unplaced int64 // late events for which the format has no place
 	// Unwritten events are not in the index that is to be kept, since its disk was full.
 	Unwritten int64
@@ -173,7 +174,7 @@ func (s *Session) Outcome() *Outcome {
 		s.noteSet(maps, s.aligned)
 		s.aligned = maps.Version
 	}
-	o := &Outcome{SorterStats: s.stats(), Lost: s.loss(), Set: s.set.told(), Assumes: s.assumes()}
+	o := &Outcome{SorterStats: s.stats(), Ahead: s.ahead, Lost: s.loss(), Set: s.set.told(), Assumes: s.assumes()}
 	component := -1
 	for _, in := range s.inputs {
 		if in.fault != nil {
@@ -205,6 +206,9 @@ func (o *Outcome) Summary() string {
 	}
 	if o.Late > 0 {
 		line += fmt.Sprintf(", %d late (by %v at most)", o.Late, o.GreatestLateness)
+	}
+	if o.Ahead > 0 {
+		line += fmt.Sprintf(", %d stamped far ahead of all others", o.Ahead)
 	}
 	if o.Violations > 0 {
 		line += fmt.Sprintf(", %d received before they were sent, whatever the clocks", o.Violations)

@@ -1,0 +1,78 @@
+package live
+
+import (
+	"fmt"
+
+	"meridian/clock"
+)
+
+// lead finds stamps that lie far ahead of all others of an input, as a tracer that is wrong writes one: the present is as late as the latest stamp,
+// so one would make all that follow late. Such an event tells nothing of the present and aligns nothing until others confirm it:
+//
+//	1, 2, 3601, 3, 4, ...          wrong: it waits for its time in the sorter, or for the end
+//	1, 2, 3601, 3602, 3603, ...    the clock was set, or nothing was recorded for an hour: taken after confirmTime or confirmEvents
+type lead struct {
+	pace         // of the stamps that were taken
+	events int   // ahead of it in a row
+	since  int64 // when the first of them was read, by Session.elapsed
+	most   clock.HostTime
+}
+
+const (
+	// maxLead is how far a stamp may be ahead of the present of its input, ns.
+	maxLead = 10_000_000_000
+	// confirmTime is how long nothing but stamps ahead must come until these are taken, ns, and confirmEvents how many of them.
+	confirmTime   = 1_000_000_000
+	confirmEvents = 256
+)
+
+// leads reports whether the event that was read is to tell nothing, for it may be far ahead of what comes next.
+func (in *input) leads() bool {
+	l, at := &in.lead, in.event.Time
+	now := clock.HostTime(l.now(in.s.elapsed()))
+	if !l.any || clock.Sub(at, now) <= maxLead {
+		if l.events > 0 {
+			in.s.ahead += int64(l.events)
+			in.s.warnings.AddN(in.dir, "event stamped more than 10 s ahead of all others: it waits for its time, or for the end", fmt.Sprintf("at %d ns", int64(l.most)), int64(l.events))
+		}
+		l.events = 0
+		l.show(int64(at), in.s.elapsed())
+		return false
+	}
+	if l.events == 0 {
+		l.since, l.most = in.s.elapsed(), at
+	}
+	l.events++
+	l.most = max(l.most, at)
+	return !in.confirmed()
+}
+
+// confirmed takes stamps that were ahead for what the clock shows, if nothing spoke against them.
+func (in *input) confirmed() bool {
+	l := &in.lead
+	if l.events == 0 || l.events <= confirmEvents && in.s.elapsed()-l.since < confirmTime {
+		return false
+	}
+	l.events = 0
+	l.show(int64(l.most), in.s.elapsed())
+	return true
+}
+
+// confirm takes stamps that nothing spoke against for confirmTime, though nothing more comes.
+func (s *Session) confirm() {
+	for _, in := range s.inputs {
+		if !in.confirmed() {
+			continue
+		}
+		at := in.lead.most
+		s.progress.show(clock.Sub(at, in.first), s.elapsed())
+		if s.alone {
+			s.lane(0).show(int64(at), s.elapsed())
+			continue
+		}
+		s.clocks.Seen(in.number, at)
+		if p := s.place(in.number, at); !s.warming {
+			s.lane(p.Component).show(int64(p.At), s.elapsed())
+		}
+	}
+}

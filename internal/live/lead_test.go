@@ -1,0 +1,87 @@
+package live
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"meridian/clock"
+	"meridian/order"
+	"meridian/trace"
+)
+
+const hour = 3600_000_000_000
+
+// TestAStampFarAheadMakesNoOtherEventLate puts one event an hour ahead, as a tracer writes it that is wrong, and keeps the others in order and in bounds.
+func TestAStampFarAheadMakesNoOtherEventLate(t *testing.T) {
+	t.Parallel()
+	const seconds = 6
+	hosts := talk(seconds, 23)
+	k := slices.IndexFunc(hosts[1].events, func(e trace.TimelineEvent) bool {
+		return int64(e.Event.Time) > clockB(origin+2_000_000_000) && e.Flow == 0
+	})
+	hosts[1].second = true
+	wrong := &hosts[1].events[k]
+	wrong.Stream = 1
+	wrong.Event.Time += hour
+	wrong.Time += hour
+	s, got, warnings := followWarned(t, hosts, seconds, Options{Sorter: order.SorterOptions{Frame: 200 * time.Millisecond}}, 1)
+	late, bounded := 0, 0
+	for _, x := range got {
+		if x.note.Late && x.stamp != wrong.Event.Time {
+			late++
+		}
+		if x.bounded {
+			bounded++
+		}
+	}
+	if len(got) != len(hosts[0].events)+len(hosts[1].events) || got[len(got)-1].stamp != wrong.Event.Time {
+		t.Errorf("%d events, the last at %d", len(got), got[len(got)-1].stamp)
+	}
+	if o := s.Outcome(); late > len(got)/50 || bounded < len(got)*3/4 || o.Ahead != 1 || len(o.Set) > 0 || !strings.Contains(strings.Join(warnings, "\n"), "ahead of all others") {
+		t.Errorf("%d of %d events are late, %d bounded; %+v; warnings %q", late, len(got), bounded, o.Set, warnings)
+	}
+}
+
+// TestEventsBehindAnHourOfSilenceComeAtOnce has nothing recorded for an hour, or a clock that was set: all that follow are ahead.
+func TestEventsBehindAnHourOfSilenceComeAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, every := range []int{1, 200} { // many, and few that nothing follows
+		hosts := talk(2, 29)
+		h := hosts[0]
+		h.events = nil
+		for i, e := range hosts[0].events {
+			if e.Flow != 0 || i%every != 0 {
+				continue
+			}
+			if int64(e.Event.Time) > origin+1_000_000_000 {
+				e.Event.Time, e.Time = clock.Add(e.Event.Time, hour), clock.Add(e.Time, hour)
+			}
+			h.events = append(h.events, e)
+		}
+		dir := t.TempDir()
+		g := &growth{from: h.write(t, dir), to: dir + "/live", sizes: map[string]int64{}}
+		now := time.Unix(5, 0)
+		s, err := New(Options{Inputs: []Input{{Dir: g.to}}, Now: func() time.Time { return now }}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &collector{s: s}
+		s.To(c)
+		for range 150 {
+			now = now.Add(20 * time.Millisecond)
+			g.advance(t, 1)
+			if _, err := s.Step(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		late := slices.ContainsFunc(c.taken, func(x taken) bool { return x.note.Late })
+		if len(c.taken) != len(h.events) || late || s.Outcome().Ahead > 0 {
+			t.Errorf("%d of %d events came, late %v, %d ahead", len(c.taken), len(h.events), late, s.Outcome().Ahead)
+		}
+		if err := s.Finish(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
