@@ -132,7 +132,7 @@ func (f *fetchFlags) fetch(cmd *cobra.Command, c *nats.Conn, name string) error 
 func (f *fetchFlags) hostsOf(name string, sessions []wire.SessionStatus) (hosts []string, err error) {
 	at := slices.IndexFunc(sessions, func(s wire.SessionStatus) bool { return s.Name == name })
 	if at < 0 {
-		return nil, fmt.Errorf("session %s is not known: 'meridian server sessions' lists those that are", name)
+		return nil, fmt.Errorf("session %s is on no server: 'meridian server sessions' lists those that are; what was removed after it was archived is read from s3://", name)
 	}
 	for _, h := range f.hosts {
 		if err := wire.CheckHost(h); err != nil {

@@ -9,6 +9,9 @@
 //
 // The index is replaced as a whole, and only in the place of the one that this process knows. A part has its content's checksum in its
 // name, so putting it twice is harmless. What is archived and not in the index, because the process was killed in between, is put again.
+// A host of which everything is archived and nothing comes for a while may be removed from the store's disk (Options.Keep): the object store is asked for
+// its index and all its parts before. If an agent goes on with it, what it sends again is archived already.
+//
 // The archive never forgets because the local file is shorter or gone: a file that lost power gets its end again from its agent.
 package archive
 
@@ -34,11 +37,14 @@ type Options struct {
 	Prefix string // without slashes at its ends
 	Server string // the name of this server among others
 
-	Age   time.Duration                    // a file that has not grown for so long is put to its end
-	Every time.Duration                    // how often files are looked at; 0 for 2 s
-	Part  int64                            // bytes of a part, a multiple of 256 KiB; 0 for 8 MiB
-	Now   func() time.Time                 // nil for time.Now
-	Log   func(format string, args ...any) // lines for people; nil for none
+	Age time.Duration // a file that has not grown for so long is put to its end
+	// Keep is how long a host stays on the store's disk when all of it is archived and nothing comes; 0 for ever. Expire is how long an archive stays of which
+	// nothing is on the store's disk; 0 for ever.
+	Keep, Expire time.Duration
+	Every        time.Duration                    // how often files are looked at; 0 for 2 s
+	Part         int64                            // bytes of a part, a multiple of 256 KiB; 0 for 8 MiB
+	Now          func() time.Time                 // nil for time.Now
+	Log          func(format string, args ...any) // lines for people; nil for none
 }
 
 // Pauses after errors of the object store.
@@ -59,7 +65,9 @@ type Archive struct {
 	known    map[host]bool // that may have something to put; true for those that agents send
 	looked   bool          // for what earlier processes left
 	seen     map[fileID]*seen
-	put      int64 // bytes, since the beginning
+	put      int64              // bytes, since the beginning
+	whole    map[host]time.Time // since when everything is archived, with Options.Keep
+	expired  time.Time          // when it was looked for old archives last
 }
 
 type host struct{ session, name string }
@@ -90,7 +98,7 @@ func New(o Options) *Archive {
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
 	}
-	return &Archive{o: o, sessions: make(map[string]*session), known: make(map[host]bool), seen: make(map[fileID]*seen)}
+	return &Archive{o: o, sessions: make(map[string]*session), known: make(map[host]bool), seen: make(map[fileID]*seen), whole: make(map[host]time.Time)}
 }
 
 // Run archives until ctx ends. Errors are logged, and what failed is tried again.
@@ -153,6 +161,9 @@ func (a *Archive) Pass(ctx context.Context) error {
 		}
 		hosts = hosts[n:]
 	}
+	if len(errs) == 0 {
+		errs = append(errs, a.forget(ctx), a.expire(ctx))
+	}
 	return errors.Join(errs...)
 }
 
@@ -162,6 +173,9 @@ func (a *Archive) look() error {
 		return nil
 	}
 	sessions, err := a.o.Store.Sessions()
+	if err == nil {
+		err = a.o.Store.Sweep()
+	}
 	if err != nil {
 		return err
 	}

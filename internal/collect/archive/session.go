@@ -63,6 +63,7 @@ func (a *Archive) passSession(ctx context.Context, name string, hosts []host) er
 		if ended {
 			whole = append(whole, h)
 		}
+		a.settled(h, ended && d != nil, len(p) > 0)
 		if d != nil {
 			documents = append(documents, d)
 		}
@@ -96,7 +97,7 @@ func (a *Archive) passSession(ctx context.Context, name string, hosts []host) er
 // finish forgets hosts that are archived to their ends, if no agent sends them.
 func (a *Archive) finish(hosts []host) {
 	for _, h := range hosts {
-		if !a.known[h] {
+		if !a.known[h] && a.o.Keep == 0 {
 			delete(a.known, h)
 		}
 	}

@@ -176,6 +176,12 @@ func (d *Disk) Rename(from, to string) error {
 	if d.off {
 		return errOff
 	}
+	for path, n := range d.entries {
+		if rest, below := strings.CutPrefix(path, from+"/"); below {
+			d.entries[to+"/"+rest] = n
+			delete(d.entries, path)
+		}
+	}
 	d.entries[to] = d.entries[from]
 	delete(d.entries, from)
 	return nil

@@ -94,6 +94,13 @@ func (s *Server) Put(bucket, key string, data []byte) {
 	s.buckets[bucket][key] = data
 }
 
+// Remove removes an object, as a store that loses one does.
+func (s *Server) Remove(bucket, key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.buckets[bucket], key)
+}
+
 // PutDir stores the files of a directory below a prefix.
 func (s *Server) PutDir(dir, bucket, prefix string) error {
 	return filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
