@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -220,8 +221,15 @@ func (h *Host) identify(trace string) error {
 	if _, err := f.ReadAt(b, 0); err != nil && err != io.EOF {
 		return err
 	}
+	// What an earlier process left is told as stored. So its names must be on the disk too, those of the directories above included.
+	dirs := []string{h.dir, filepath.Dir(h.dir), h.store.dir}
+	for name := range h.files {
+		if dir := filepath.Join(h.dir, filepath.FromSlash(filepath.Dir(name))); !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
 	if h.trace = strings.TrimSpace(string(b)); h.trace != "" {
-		return nil
+		return h.store.disk.Sync([]File{f}, dirs)
 	}
 	if len(h.files) > 0 {
 		return fmt.Errorf("%s has files of a trace that is not known: move them away, or record into another session", h.dir)
@@ -230,8 +238,7 @@ func (h *Host) identify(trace string) error {
 		return err
 	}
 	h.trace = trace
-	// The entries of the directories above are new as well.
-	return h.store.disk.Sync([]File{f}, []string{h.dir, filepath.Dir(h.dir), h.store.dir})
+	return h.store.disk.Sync([]File{f}, dirs)
 }
 
 // close lets go of the directory if all is on the disk and told. Nothing is applied any more then.
