@@ -289,7 +289,7 @@ func (a *account) sum() Summary {
 		if f.gone {
 			x.Acknowledged += a.ofFile(f)
 		} else {
-			x.Acknowledged += a.plan.acknowledged(f.name, a.replicas)
+			x.Acknowledged += min(a.plan.acknowledged(f.name, a.replicas), f.whole)
 		}
 	}
 	for name, g := range a.Gone {

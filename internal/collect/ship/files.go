@@ -42,6 +42,7 @@ type directory struct {
 	metadata document
 	trace    string  // UUID, "" as long as it is not known
 	vanished []*file // gone since the account took them
+	shrunk   []*file // cut off behind something that may have been sent, since the shipper took them
 	turns    int
 	buffer   []byte // of the walkers, which walk one after the other
 }
@@ -108,6 +109,7 @@ func (d *directory) grow(f *file) error {
 	f.size = info.Size()
 	if f.size < f.whole { // cut off behind a packet that looked whole
 		f.walker, f.whole = newWalker(f.name), 0
+		d.shrunk = append(d.shrunk, f)
 	}
 	if d.buffer == nil {
 		d.buffer = make([]byte, walkBuffer)

@@ -146,11 +146,7 @@ func (s *Shipper) copied(c copied, now time.Time) {
 	if c.to.state != open || at.sent < c.at || at.sent >= end { // acks may have come before the answer
 		return
 	}
-	if c.to.onWay == 0 {
-		c.to.progress = now
-	}
-	c.to.onWay += end - at.sent
-	at.sent = end
+	c.to.sent(at, end, wayFill, now)
 }
 
 // compare has a server drop the end of a file, if that is not what the one that is to fill it up has there: what a server wrote before a power

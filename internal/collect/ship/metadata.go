@@ -27,13 +27,13 @@ func (s *Shipper) fits() bool {
 // sendMetadata sends the metadata to servers that do not have it as it is, before the packets that need it.
 func (s *Shipper) sendMetadata() error {
 	for _, p := range s.plan.peers {
-		if p.state != open || s.d.metadata.data == nil || p.sent == s.d.metadata.sum {
+		if p.state != open || s.d.metadata.data == nil || p.documentSent == s.d.metadata.sum {
 			continue
 		}
 		if err := s.sendDocument(s.d.metadata.data, p); err != nil {
 			return err
 		}
-		p.sent, p.sentAt = s.d.metadata.sum, time.Now()
+		p.documentSent, p.sentAt = s.d.metadata.sum, time.Now()
 	}
 	return nil
 }

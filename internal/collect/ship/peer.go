@@ -21,9 +21,11 @@ type peer struct {
 	gone     map[string]wire.State // of files that the directory has no more: what the server has, with checksums, until it is compared with another's
 	onWay    int64                 // bytes that were sent and not acknowledged
 	progress time.Time             // when onWay began, or an ack said more
+	reached  [ways]time.Time       // all that was sent by then has come or was lost: what came was sent later
 	document uint32                // checksum of the metadata that is on its disk
-	sent     uint32                // and of what was sent
-	sentAt   time.Time
+	// documentSent is that of what was sent, and sentAt when.
+	documentSent uint32
+	sentAt       time.Time
 }
 
 type peerState int
@@ -38,7 +40,23 @@ const (
 type progress struct {
 	sent, have int64
 	moved      time.Time // when have grew last, or sent went back
+	oldest     sending   // the first bytes behind have
+	sample     sending   // of which the ack is waited for; its time is 0 without one
 }
+
+// sending is when bytes were sent, up to where, and on which way.
+type sending struct {
+	at  time.Time
+	to  int64
+	way int
+}
+
+// Ways to a server: subjects. What is sent on one comes in its order; the other may be faster.
+const (
+	wayData = iota
+	wayFill
+	ways
+)
 
 // Times of servers.
 const (
@@ -57,14 +75,48 @@ func (p *peer) of(name string) *progress {
 	return at
 }
 
+// sent notes that bytes up to an offset are on their way.
+func (p *peer) sent(at *progress, to int64, way int, now time.Time) {
+	x := sending{now, to, way}
+	if at.sent == at.have || at.oldest.way != way {
+		at.oldest = x
+	}
+	if at.sample.at.IsZero() {
+		at.sample = x
+	}
+	if p.onWay == 0 {
+		p.progress = now
+	}
+	p.onWay += to - at.sent
+	at.sent = to
+}
+
+// back has what is not acknowledged sent again.
+func (p *peer) back(at *progress, now time.Time) {
+	p.onWay -= at.sent - at.have
+	at.sent, at.moved, at.sample = at.have, now, sending{}
+}
+
+// overtaken has files sent again of which something was lost: what was sent later has come. As long as other files grow, nothing else would show it.
+func (p *peer) overtaken(now time.Time) {
+	if p.state != open || p.onWay <= 0 {
+		return
+	}
+	for _, at := range p.files {
+		if at.sent > at.have && p.reached[at.oldest.way].Sub(at.oldest.at) > gapAfter {
+			p.back(at, now)
+		}
+	}
+}
+
 // opened takes what a server has, and returns the files it has to shorten, by name, to what the directory has of them.
 func (p *peer) opened(d *directory, now time.Time, have []wire.State) (cut map[string]int64, err error) {
 	p.state, p.error, p.files, p.onWay, p.progress = open, "", make(map[string]*progress), 0, now
-	p.document, p.sent = 0, 0
+	p.document, p.documentSent, p.reached = 0, 0, [ways]time.Time{}
 	p.gone = make(map[string]wire.State)
 	for _, s := range have {
 		if s.Name == wire.Metadata {
-			p.document, p.sent = s.Sum, s.Sum
+			p.document, p.documentSent = s.Sum, s.Sum
 			continue
 		}
 		f := d.files[s.Name]
@@ -127,13 +179,18 @@ func (p *peer) acked(a *wire.Ack, now time.Time) {
 		case s.Have > at.have:
 			p.onWay -= min(s.Have, at.sent) - min(at.have, at.sent)
 			at.have, at.sent, at.moved = s.Have, max(at.sent, s.Have), now
+			at.oldest.at = now // or before: what is left was sent later than what has come
 			p.progress = now
+			if x := at.sample; !x.at.IsZero() && s.Have >= x.to {
+				if at.sample = (sending{}); p.reached[x.way].Before(x.at) {
+					p.reached[x.way] = x.at
+				}
+			}
 		case s.Have < at.have: // it has lost what was not on its disk; what it had told stays
-			p.onWay -= at.sent - at.have
-			at.have, at.sent, at.moved = s.Have, s.Have, now
+			p.back(at, now)
+			at.have, at.sent = s.Have, s.Have
 		case s.Gap && at.sent > at.have && now.Sub(at.moved) > gapAfter:
-			p.onWay -= at.sent - at.have
-			at.sent, at.moved = at.have, now
+			p.back(at, now)
 		}
 	}
 }

@@ -127,16 +127,16 @@ func (p *plan) room(s *peer, bytes int64) bool {
 
 // sentTo notes that a piece was sent.
 func (p *plan) sentTo(x piece, now time.Time) {
+	way := wayData
+	if x.only != nil {
+		way = wayFill
+	}
 	for _, s := range p.peers {
 		if s.state != open || x.only != nil && s != x.only {
 			continue
 		}
 		if at := s.of(x.f.name); at.sent == x.from {
-			if s.onWay == 0 {
-				s.progress = now
-			}
-			at.sent = x.to
-			s.onWay += x.to - x.from
+			s.sent(at, x.to, way, now)
 		}
 	}
 }

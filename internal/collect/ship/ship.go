@@ -70,7 +70,6 @@ const (
 	statusEvery = time.Second
 	lookEvery   = 500 * time.Millisecond // where the system gives no notice of growth
 	checkEvery  = 100 * time.Millisecond // servers that are silent or stuck
-	openWithin  = 5 * time.Second        // a server may sync much before it answers
 )
 
 // Summary is what became of a trace, since the account of its directory began.
@@ -236,12 +235,30 @@ func (s *Shipper) watch(ctx context.Context) error {
 
 // scan looks at the directory. What could be read is sent even if something could not.
 func (s *Shipper) scan() error {
-	err := errors.Join(s.d.scan(), s.account.take(time.Now()))
+	now := time.Now()
+	err := errors.Join(s.d.scan(), s.account.take(now))
+	for _, f := range s.d.shrunk {
+		for _, p := range s.peers {
+			if err := s.cutBack(p, f, now); err != nil {
+				return err
+			}
+		}
+	}
+	s.d.shrunk = s.d.shrunk[:0]
 	if err != nil && err.Error() != s.warned {
 		s.warned = err.Error()
 		s.o.Log("%v", err)
 	}
 	return nil
+}
+
+// cutBack has a server drop what the directory has no more of a file. Then the server is asked what it has: chunks may still be on their way.
+func (s *Shipper) cutBack(p *peer, f *file, now time.Time) error {
+	if at := p.files[f.name]; p.state != open || f.gone || at == nil || max(at.sent, at.have) <= f.whole {
+		return nil
+	}
+	p.state, p.retry = idle, now
+	return s.publish(&wire.Chunk{Kind: wire.Cut, File: f.name, Offset: f.whole}, nil) // behind the chunks
 }
 
 // meet notes that a server is there, and asks it if it is to store this host.
@@ -273,9 +290,10 @@ func (s *Shipper) check(ctx context.Context, all *errgroup.Group, now time.Time)
 		if p.state == open && p.onWay > 0 && now.Sub(p.progress) > stuckAfter {
 			p.state, p.retry = idle, now // something was lost on the way: ask how far it is
 		}
-		if p.state == open && p.sent != p.document && now.Sub(p.sentAt) > stuckAfter {
-			p.sent = p.document
+		if p.state == open && p.documentSent != p.document && now.Sub(p.sentAt) > stuckAfter {
+			p.documentSent = p.document
 		}
+		p.overtaken(now)
 		switch {
 		case p.state != idle:
 			s.plan.peers = append(s.plan.peers, p)
@@ -303,29 +321,6 @@ func (s *Shipper) check(ctx context.Context, all *errgroup.Group, now time.Time)
 			return nil
 		})
 	}
-}
-
-// maxParts bounds in how many parts a server answers. Each has a file at least.
-const maxParts = 1 << 16
-
-// ask asks a server to store this host, and returns what it has.
-func (s *Shipper) ask(ctx context.Context, server string, request wire.Open) answer {
-	a := answer{from: server}
-	for range maxParts {
-		asked, cancel := context.WithTimeout(ctx, openWithin)
-		m, err := s.o.Conn.RequestWithContext(asked, wire.OfHostServer(s.o.Host, "open", server), wire.Encode(request))
-		cancel()
-		var part wire.Opened
-		if err == nil {
-			part, err = wire.Decode[wire.Opened](m.Data)
-		}
-		a.opened.Files, a.opened.Error, a.err = append(a.opened.Files, part.Files...), part.Error, err
-		if err != nil || part.Error != "" || !part.More || len(part.Files) == 0 {
-			break
-		}
-		request.After = part.Files[len(part.Files)-1].Name
-	}
-	return a
 }
 
 // open takes a server's answer.

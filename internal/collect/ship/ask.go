@@ -1,0 +1,62 @@
+package ship
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"meridian/internal/collect/wire"
+)
+
+// Times of a request.
+const (
+	openWithin = 5 * time.Second // a server may sync much before it answers
+	askAgain   = 2 * time.Second // request or answer may be lost, where a server or a broker was killed
+)
+
+// maxParts bounds in how many parts a server answers. Each has a file at least.
+const maxParts = 1 << 16
+
+// ask asks a server to store this host, and returns what it has.
+func (s *Shipper) ask(ctx context.Context, server string, request wire.Open) answer {
+	a := answer{from: server}
+	for range maxParts {
+		part, err := s.request(ctx, server, request)
+		a.opened.Files, a.opened.Error, a.err = append(a.opened.Files, part.Files...), part.Error, err
+		if err != nil || part.Error != "" || !part.More || len(part.Files) == 0 {
+			break
+		}
+		request.After = part.Files[len(part.Files)-1].Name
+	}
+	return a
+}
+
+// request sends a request, and again after a while: a server answers each, and any of its answers will do.
+func (s *Shipper) request(ctx context.Context, server string, request wire.Open) (wire.Opened, error) {
+	ctx, cancel := context.WithTimeout(ctx, openWithin)
+	defer cancel()
+	inbox := s.o.Conn.NewInbox()
+	sub, err := s.o.Conn.SubscribeSync(inbox)
+	if err != nil {
+		return wire.Opened{}, err
+	}
+	defer func() { _ = sub.Unsubscribe() }() // the connection may be gone
+	subject, b := wire.OfHostServer(s.o.Host, "open", server), wire.Encode(request)
+	for {
+		if err := s.o.Conn.PublishRequest(subject, inbox, b); err != nil {
+			return wire.Opened{}, err
+		}
+		waiting, stop := context.WithTimeout(ctx, askAgain)
+		m, err := sub.NextMsgWithContext(waiting)
+		stop()
+		switch {
+		case err == nil && len(m.Data) == 0:
+			return wire.Opened{}, nats.ErrNoResponders // by which the broker answers
+		case err == nil:
+			return wire.Decode[wire.Opened](m.Data)
+		case ctx.Err() != nil || waiting.Err() == nil:
+			return wire.Opened{}, err
+		}
+	}
+}
