@@ -134,8 +134,9 @@ live-index: ## the index that grows: its writer killed at 200 random instants, a
 live-kills: ## view --follow killed at 200 random instants, its recorder at 50: every event once
 	go test -count 1 -v ./cmd/meridian -run TestFollowerAndRecorderThatAreKilledGoOn -follow-kills 200
 
-chaos: ## agents, recorders, servers, broker and disks of a collection killed, parted for 5 s, filled and destroyed in 100 rounds; ten minutes
+chaos: ## agents, recorders, servers, brokers and disks of a collection killed, parted for 5 s, filled and destroyed in 100 rounds, processes too; as root; ten minutes
 	go test -count 1 -timeout 60m -v -run 'TestWhateverIsKilled|TestWhatIsDroppedBefore' ./internal/collect -rounds 100 -apart 5s $(FLAGS)
+	go test -count 1 -timeout 60m -v -run TestProcessesThatAreKilled ./cmd/meridian -chaos-rounds 100 -chaos-apart 5s $(FLAGS)
 
 live-packets: ## memory of the live path over 2 million packets
 	go test -count 1 -v ./internal/live -run TestMemoryIsFlatOverALongRunOfPackets -packets-long 2000000

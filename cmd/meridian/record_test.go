@@ -107,9 +107,15 @@ func waiter() {
 	io.Copy(io.Discard, os.Stdin)
 }
 
-// number emits its numbered events every millisecond into a ring until its standard input ends, and prints how many there were.
+// number emits its numbered events every millisecond into a ring until its standard input ends, and prints how many there were. The numbers begin
+// with NUMBER_FROM, 0 without it. With NUMBER_SMALL the ring has room for few.
 func number() {
-	if err := sensor.Start(sensor.Options{Dir: os.Getenv("NUMBER_RINGS")}); err != nil {
+	from, _ := strconv.Atoi(os.Getenv("NUMBER_FROM"))
+	o := sensor.Options{Dir: os.Getenv("NUMBER_RINGS")}
+	if os.Getenv("NUMBER_SMALL") != "" {
+		o.Buffers, o.BufferSize = 2, 4096
+	}
+	if err := sensor.Start(o); err != nil {
 		fmt.Fprintln(os.Stderr, "number:", err)
 		os.Exit(99)
 	}
@@ -128,7 +134,7 @@ func number() {
 			fmt.Println(i)
 			return
 		case <-time.After(time.Millisecond):
-			emitted.Emit(i, "event")
+			emitted.Emit(from+i, "event")
 		}
 	}
 }

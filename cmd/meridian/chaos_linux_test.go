@@ -1,0 +1,366 @@
+package main_test
+
+import (
+	"bufio"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"meridian/format/ctf"
+	"meridian/internal/netlab"
+	"meridian/internal/testneed"
+)
+
+var (
+	chaosRounds = flag.Int("chaos-rounds", 20, "rounds of TestProcessesThatAreKilledPartedAndFilledLoseNothing")
+	chaosSeed   = flag.Uint64("chaos-seed", 0, "of its first lab; 0 for a random one")
+	chaosApart  = flag.Duration("chaos-apart", 300*time.Millisecond, "for how long its hosts are parted at most")
+)
+
+// chaosLabs is how many labs share the rounds: most of a round is waiting.
+const chaosLabs = 4
+
+// chaos is a host with an agent and another with a broker and a server, each with a small disk.
+type chaos struct {
+	*collection
+	lab     *netlab.Lab
+	r       *rand.Rand
+	address string // of the broker
+	disks   [2]string
+
+	broker *exec.Cmd
+	ended  chan struct{} // closed when the agent has
+	from   int           // number of the next event
+	total  int           // events that were emitted
+	struck map[string]int
+}
+
+// Files of the disks: each holds what a test writes many times over.
+const chaosDisk = "64m"
+
+func newChaos(t *testing.T, seed uint64) *chaos {
+	c := &chaos{collection: &collection{t: t, dir: t.TempDir()}, lab: netlab.TwoHosts(t), r: rand.New(rand.NewPCG(seed, 19)), struck: map[string]int{}}
+	c.address = net.JoinHostPort(c.lab.Address("web", "db").String(), "4222")
+	for i := range c.disks {
+		c.disks[i] = filepath.Join(c.dir, fmt.Sprint("disk", i))
+		if err := os.Mkdir(c.disks[i], 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Mount("meridian", c.disks[i], "tmpfs", 0, "size="+chaosDisk); err != nil {
+			testneed.Missing(t, "a small file system cannot be mounted (run as root): %v", err)
+		}
+		t.Cleanup(func() {
+			if err := unix.Unmount(c.disks[i], unix.MNT_DETACH); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	c.rings, c.trace, c.stored = filepath.Join(c.dir, "rings"), filepath.Join(c.disks[0], "trace"), filepath.Join(c.disks[1], "night", "web")
+	if err := os.Mkdir(c.rings, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, p := range c.recorders() {
+			_ = p.Kill()
+		}
+	})
+	c.startBroker()
+	c.startServer()
+	c.start(c.lab.Command("db", "chaos-sloth", c.address), "sloth")
+	c.startAgent()
+	return c
+}
+
+// start starts a process that logs into a file: recorders outlive their agents. It is killed at the end.
+func (c *chaos) start(cmd *exec.Cmd, log string) *exec.Cmd {
+	c.t.Helper()
+	f, err := os.OpenFile(filepath.Join(c.dir, log+".log"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer f.Close()
+	if cmd.Stderr = f; cmd.Stdout == nil {
+		cmd.Stdout = f
+	}
+	if err := cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	return cmd
+}
+
+func (c *chaos) said(log string) string {
+	b, _ := os.ReadFile(filepath.Join(c.dir, log+".log"))
+	return string(b[max(0, len(b)-4000):])
+}
+
+// startAndRead starts a process and returns when it has printed a line. It is killed when the test ends.
+func (c *chaos) startAndRead(cmd *exec.Cmd, log string) *exec.Cmd {
+	c.t.Helper()
+	from, to, err := os.Pipe()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	cmd.Stdout = to
+	c.start(cmd, log)
+	to.Close()
+	defer from.Close()
+	if _, err := bufio.NewReader(from).ReadString('\n'); err != nil {
+		c.t.Fatalf("%s: %v: %s", log, err, c.said(log))
+	}
+	return cmd
+}
+
+func (c *chaos) startBroker() {
+	c.broker = c.lab.Command("db", "chaos-broker", c.address)
+	c.startAndRead(c.broker, "broker")
+}
+
+func (c *chaos) startServer() {
+	c.server = c.lab.Command("db", "meridian", "server", "--nats", "nats://"+c.address, "--dir", c.disks[1], "--name", "s", "--timeline", "on")
+	c.startAndRead(c.server, "server")
+}
+
+func (c *chaos) startAgent() {
+	agent := c.lab.Command("web", "meridian", "agent", "--server", "nats://"+c.address, "-o", c.trace, "--session", "night", "--host", "web", "--",
+		"-q", "--rings", c.rings, "--flush", "10ms")
+	c.agent, c.ended = c.start(agent, "agent"), make(chan struct{})
+	go func() {
+		defer close(c.ended)
+		_ = agent.Wait() // its exit code says how
+	}()
+}
+
+func kill(cmd *exec.Cmd) {
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+}
+
+// strike does something to the lab and mends it.
+func (c *chaos) strike() {
+	pause := func(most time.Duration) { time.Sleep(time.Duration(c.r.Int64N(int64(most)))) }
+	nft := func(rules string) {
+		cmd := c.lab.Command("web", "nft", "-f", "-")
+		cmd.Stdin = strings.NewReader(rules)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			c.t.Fatalf("nft: %v: %s", err, out)
+		}
+	}
+	link := func(state string) {
+		if out, err := c.lab.Command("web", "ip", "link", "set", "eth0", state).CombinedOutput(); err != nil {
+			c.t.Fatalf("ip: %v: %s", err, out)
+		}
+	}
+	strikes := []struct {
+		name string
+		do   func()
+	}{
+		{"agent", func() { _ = c.agent.Process.Kill(); <-c.ended }}, // supervise starts it again
+		{"recorder", func() {
+			for _, p := range c.recorders() {
+				_ = p.Kill()
+			}
+		}},
+		{"server", func() { kill(c.server); pause(200 * time.Millisecond); c.startServer() }},
+		{"broker", func() { kill(c.broker); pause(200 * time.Millisecond); c.startBroker() }},
+		{"packets dropped", func() {
+			nft("table inet chaos { chain in { type filter hook input priority 0; iifname eth0 drop; }; chain out { type filter hook output priority 0; oifname eth0 drop; }; }")
+			pause(*chaosApart)
+			nft("delete table inet chaos")
+		}},
+		{"link down", func() { link("down"); pause(*chaosApart); link("up") }},
+		{"the host's disk full", func() { c.fill(c.disks[0]); pause(300 * time.Millisecond); c.room(c.disks[0]) }},
+		{"the server's disk full", func() { c.fill(c.disks[1]); pause(300 * time.Millisecond); c.room(c.disks[1]) }},
+	}
+	x := strikes[c.r.IntN(len(strikes))]
+	c.struck[x.name]++
+	x.do()
+}
+
+// fill leaves no room on a disk.
+func (c *chaos) fill(disk string) {
+	f, err := os.Create(filepath.Join(disk, ".full"))
+	if err != nil {
+		return // it is full
+	}
+	defer f.Close()
+	for block := make([]byte, 1<<20); err == nil || len(block) > 512; {
+		if _, err = f.Write(block); err != nil {
+			block = block[:len(block)/2]
+		}
+	}
+	if !errors.Is(err, unix.ENOSPC) {
+		c.t.Error(err)
+	}
+}
+
+func (c *chaos) room(disk string) {
+	if err := os.Remove(filepath.Join(disk, ".full")); err != nil && !errors.Is(err, os.ErrNotExist) {
+		c.t.Error(err)
+	}
+}
+
+// supervise starts an agent that has ended, as systemd does.
+func (c *chaos) supervise() {
+	select {
+	case <-c.ended:
+		c.startAgent()
+	default:
+	}
+}
+
+// prefix compares what the server has now with what the recorder has a moment later.
+func (c *chaos) prefix() {
+	c.t.Helper()
+	_ = filepath.WalkDir(c.stored, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() || e.Name()[0] == '.' || e.Name() == "metadata" {
+			return nil // there is none yet, or it is replaced as a whole
+		}
+		stored, err := os.ReadFile(path)
+		if err != nil {
+			c.t.Error(err)
+		}
+		name, _ := filepath.Rel(c.stored, path)
+		recorded, err := os.ReadFile(filepath.Join(c.trace, name))
+		if err != nil || !strings.HasPrefix(string(recorded), string(stored)) {
+			c.t.Errorf("%s: what the server has, %d bytes, does not begin what the recorder has, %d bytes: %v", name, len(stored), len(recorded), err)
+		}
+		return nil
+	})
+}
+
+// round has a program emit numbered events while the lab is struck, and waits until the server has all that was recorded.
+func (c *chaos) round() {
+	c.t.Helper()
+	number := exec.Command("number")
+	number.Env = append(os.Environ(), "NUMBER_RINGS="+c.rings, fmt.Sprint("NUMBER_FROM=", c.from))
+	if c.r.IntN(3) == 0 {
+		number.Env = append(number.Env, "NUMBER_SMALL=1") // what has no room is counted
+	}
+	end, err := number.StdinPipe()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var last strings.Builder
+	number.Stdout, number.Stderr = &last, os.Stderr
+	if err := number.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	defer func() { _ = number.Process.Kill() }()
+	for range 1 + c.r.IntN(3) {
+		time.Sleep(time.Duration(c.r.Int64N(int64(150 * time.Millisecond))))
+		c.strike()
+		c.supervise()
+		c.prefix()
+	}
+	end.Close()
+	if err := number.Wait(); err != nil {
+		c.t.Fatal(err)
+	}
+	var n int
+	if _, err := fmt.Sscan(last.String(), &n); err != nil {
+		c.t.Fatalf("%q events: %v", last.String(), err)
+	}
+	c.total, c.from = c.total+n, c.from+1_000_000
+	c.quiet()
+}
+
+// quiet waits until the recorder has read all rings and the server has what the recorder has.
+func (c *chaos) quiet() {
+	c.t.Helper()
+	for until := time.Now().Add(90 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		c.supervise()
+		rings, err := filepath.Glob(filepath.Join(c.rings, "*"))
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		var d []string
+		if len(rings) == 0 {
+			if d = c.differences(); d == nil {
+				return
+			}
+		}
+		if time.Now().After(until) {
+			c.t.Fatalf("struck %v: after quiet there are the rings %v and the differences %v\nthe agent: %s\nthe server: %s\nthe broker: %s", c.struck, rings, d, c.said("agent"), c.said("server"), c.said("broker"))
+		}
+	}
+}
+
+// check compares the numbers that are stored with those that were emitted.
+func (c *chaos) check() {
+	c.t.Helper()
+	t, err := ctf.Open(c.stored, nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer t.Close()
+	found, discarded := map[int64]bool{}, int64(0)
+	for _, s := range t.Streams {
+		r := s.Reader()
+		for err = r.Next(); err == nil; err = r.Next() {
+			class, _ := r.Class()
+			if class.Name != "test:number" {
+				continue
+			}
+			_, values := r.Fields(ctf.PayloadScope)
+			if n := values[0].Int(); found[n] {
+				c.t.Errorf("event %d is there twice", n)
+			} else {
+				found[n] = true
+			}
+		}
+		if !errors.Is(err, io.EOF) {
+			c.t.Error(err)
+		}
+		if discarded += r.Discarded; r.Lost+r.Damaged > 0 {
+			c.t.Errorf("%s: %d packets are lost, %d damaged", s.Path, r.Lost, r.Damaged)
+		}
+	}
+	if missing := int64(c.total - len(found)); missing < 0 || missing > discarded {
+		c.t.Errorf("%d of %d events are stored, and %d are said to be discarded", len(found), c.total, discarded)
+	}
+	c.t.Logf("%d events emitted, %d stored, %d discarded; struck %v", c.total, len(found), discarded, c.struck)
+}
+
+func TestProcessesThatAreKilledPartedAndFilledLoseNothing(t *testing.T) {
+	testneed.Long(t, "kills processes in network namespaces")
+	testneed.Program(t, "nft")
+	seed := *chaosSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	var all sync.WaitGroup
+	for i := range chaosLabs {
+		all.Go(func() {
+			t.Run(fmt.Sprintf("seed %d", seed+uint64(i)), func(t *testing.T) {
+				c := newChaos(t, seed+uint64(i))
+				for range (*chaosRounds + chaosLabs - 1 - i) / chaosLabs {
+					if c.round(); t.Failed() {
+						return
+					}
+				}
+				_ = c.agent.Process.Signal(os.Interrupt)
+				<-c.ended
+				if code := c.agent.ProcessState.ExitCode(); code != 0 {
+					t.Errorf("the agent ends with %d: %s", code, c.said("agent"))
+				}
+				if d := c.differences(); d != nil {
+					t.Error(d)
+				}
+				c.check()
+			})
+		})
+	}
+	all.Wait()
+}
