@@ -55,13 +55,14 @@ func (v *curves) addStamps(p *point, e *edge, sent, received float64) {
 	}
 }
 
-// residuals returns the residuals of the first n of an edge's sample, ascending. Any part of a random sample is one.
-func (v *curves) residuals(d *edge, n int, out []float64) []float64 {
-	out = out[:0]
+// residuals returns the residuals of the first n of an edge's sample. Any part of a random sample is one. The lowest share of
+// them, 0 to 1, is ascending, so that [quantile] has the value at any p up to share; the others follow in any order.
+func (v *curves) residuals(d *edge, n int, share float64, out []float64) []float64 {
+	out = slices.Grow(out[:0], n)
 	for i, sent := range d.sample[0][:n] {
 		out = append(out, v.residual(d, sent, d.sample[1][i]))
 	}
-	slices.Sort(out)
+	sortLowest(out, int(share*float64(n))+2) // a quantile lies between two values
 	return out
 }
 
@@ -112,7 +113,7 @@ func (v *curves) statisticsOf(d *edge) statistics {
 		b := &least[i*blocks/n]
 		*b = min(*b, v.residual(d, d.sent[i], received))
 	}
-	residuals := v.residuals(d, len(d.sample[0]), nil)
+	residuals := v.residuals(d, len(d.sample[0]), 1.5*lowShares[len(lowShares)-1], nil)
 	slices.Sort(least[:])
 	if math.IsInf(least[0], 1) { // no window's quickest is outside of the bends
 		least[0] = residuals[0]

@@ -1,9 +1,6 @@
 package envelope
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // law is the density of a window's least delay, up to the delay's own minimum: a generalised logistic of type IV,
 //
@@ -106,16 +103,12 @@ func minimise(f func(vector) float64, start, step vector, most int) (vector, flo
 		s[i+1] = vertex{at, f(at)}
 	}
 	worst := len(s) - 1
-	sort := func() {
-		slices.SortStableFunc(s[:], func(p, q vertex) int {
-			switch {
-			case p.f < q.f:
-				return -1
-			case p.f > q.f:
-				return 1
+	sort := func() { // by insertion: five that mostly are in order
+		for i := range s {
+			for k := i; k > 0 && s[k].f < s[k-1].f; k-- {
+				s[k], s[k-1] = s[k-1], s[k]
 			}
-			return 0
-		})
+		}
 	}
 	for range most {
 		sort()

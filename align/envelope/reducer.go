@@ -31,6 +31,7 @@ type Reducer struct {
 
 type window struct {
 	count   int64
+	hull    int // of the corners, how many were a hull when it was last taken; the others came later
 	corners []trace.Message
 }
 
@@ -40,7 +41,8 @@ const (
 	sampleSize = 65536
 	// lawSample is how much of the sample the laws are fitted to, again and again; levels take it all, once.
 	lawSample = 16384
-	// cornerBuffer is how many messages a window gathers before its hull is taken.
+	// cornerBuffer is how many messages a window gathers before its hull is taken; twice as many as the last hull had, if
+	// that is more.
 	cornerBuffer = 64
 )
 
@@ -73,14 +75,32 @@ func (r *Reducer) Add(m trace.Message) {
 	i := r.index(m.Received)
 	w := &r.windows[i]
 	w.count++
-	if len(w.corners) == cornerBuffer {
-		w.corners = lowerHull(w.corners)
+	r.draw(m)
+	if w.covers(m) {
+		return
 	}
-	if len(w.corners) == cornerBuffer { // all of them corners: room for as many again
-		w.corners = slices.Grow(w.corners, cornerBuffer)
+	if len(w.corners) >= max(cornerBuffer, 2*w.hull) {
+		w.takeHull()
 	}
 	w.corners = append(w.corners, m)
-	r.draw(m)
+}
+
+// covers reports whether a message lies on or above the hull that the window has, so that it cannot be a corner.
+func (w *window) covers(m trace.Message) bool {
+	if w.hull < 2 || m.Received <= w.corners[0].Received || m.Received >= w.corners[w.hull-1].Received {
+		return false
+	}
+	for k := 1; ; k++ {
+		if b := w.corners[k]; m.Received <= b.Received {
+			return !below(w.corners[k-1], m, b)
+		}
+	}
+}
+
+// takeHull leaves the corners of the hull of what the window holds.
+func (w *window) takeHull() {
+	w.corners = lowerHull(w.corners)
+	w.hull = len(w.corners)
 }
 
 // index returns the window of an instant, after making them wide enough.
@@ -114,9 +134,10 @@ func (r *Reducer) doubleWidth(by int) {
 		to := &merged[(i+by)/2]
 		to.count += from.count
 		if to.corners == nil {
-			to.corners = from.corners
+			to.corners, to.hull = from.corners, from.hull
 		} else {
-			to.corners = lowerHull(append(to.corners, from.corners...))
+			to.corners = append(to.corners, from.corners...)
+			to.takeHull()
 		}
 	}
 	r.windows, r.used = merged, min((r.used+by+1)/2, len(merged))
@@ -140,7 +161,7 @@ func (r *Reducer) draw(m trace.Message) {
 func (r *Reducer) finish() {
 	for i := range r.windows {
 		if w := &r.windows[i]; len(w.corners) > 1 {
-			w.corners = lowerHull(w.corners)
+			w.takeHull()
 		}
 	}
 }

@@ -98,7 +98,7 @@ func TestLawDescribesTheLeastOfManyDelays(t *testing.T) {
 		}
 		e := edge{sample: [2][]float64{make([]float64, len(delays)), delays}}
 		m := &model{curves: curves{column: []int{-1, -1}, knots: 3, step: 1e5}}
-		sorted := m.residuals(&e, len(delays), nil)
+		sorted := m.residuals(&e, len(delays), 1, nil)
 		l := fitLaw(leastOf(sorted, n))
 		// The least of n exponential delays is exponential with an n-th of their mean.
 		mean, deviation := l.zero+l.mean(), l.deviation()
@@ -112,5 +112,32 @@ func TestLawDescribesTheLeastOfManyDelays(t *testing.T) {
 		if again != l {
 			t.Errorf("refitted to the same values it is %+v, was %+v", again, l)
 		}
+	}
+}
+
+// A window whose messages all are corners is the worst there is.
+func TestAWindowOfCornersAloneIsReducedInTheEnd(t *testing.T) {
+	r := NewReducer(0)
+	r.width = 1 << 40
+	convex := func(x int64) trace.Message { // received at x, after a delay that grows with x squared
+		return trace.Message{Received: clock.HostTime(x), Sent: clock.HostTime(x - x*x)}
+	}
+	for x := range int64(1000) {
+		r.Add(convex(x))
+	}
+	if w := &r.windows[0]; len(w.corners) < 1000 {
+		t.Fatalf("%d corners of 1000 that are convex", len(w.corners))
+	}
+	for x := range int64(100_000) { // none of them on the hull
+		m := convex(x % 1000)
+		m.Sent -= 1000
+		r.Add(m)
+	}
+	if w := &r.windows[0]; len(w.corners) > 2000 {
+		t.Errorf("%d messages are held of 1000 corners", len(w.corners))
+	}
+	r.finish()
+	if w := &r.windows[0]; len(w.corners) != 1000 {
+		t.Errorf("%d corners, want 1000", len(w.corners))
 	}
 }

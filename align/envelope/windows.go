@@ -54,11 +54,11 @@ func (m *model) reduceEdge(number int, hard bool) {
 	if len(d.points) == 0 {
 		return
 	}
-	d.residuals = m.residuals(d, min(len(d.sample[0]), lawSample), d.residuals)
-	if hard {
+	if hard { // cliffs asks for no residual
 		m.delay[number] = d.cliffs()
 		return
 	}
+	d.residuals = m.residuals(d, min(len(d.sample[0]), lawSample), d.lawShare(float64(n)), d.residuals)
 	d.fitLaws(float64(n))
 	m.delay[number] = 0
 }
@@ -106,10 +106,10 @@ func (d *edge) fitLaws(windows float64) {
 	wide := d.correlation(windows)
 	for i := range d.points {
 		p := &d.points[i]
-		bucket := int(math.Round(math.Log2(p.info) * 4))
+		bucket := bucketOf(p.info)
 		l, known := fitted[bucket]
 		if !known {
-			values := leastOf(d.residuals, math.Exp2(float64(bucket)/4))
+			values := leastOf(d.residuals, countOf(bucket))
 			if before, again := d.laws[bucket]; again {
 				l = before.refit(values)
 			} else {
@@ -130,12 +130,35 @@ func (d *edge) fitLaws(windows float64) {
 	d.laws = fitted
 }
 
-// leastOf returns 64 even quantiles of the least of n values drawn from an ascending list.
+// bucketOf returns the number of the law for windows of about n messages, and countOf how many that law is for.
+func bucketOf(n float64) int     { return int(math.Round(math.Log2(n) * 4)) }
+func countOf(bucket int) float64 { return math.Exp2(float64(bucket) / 4) }
+
+// lawShare returns which lowest share of the residuals fitLaws asks for: the least of as many messages as the emptiest window
+// holds reaches furthest up.
+func (d *edge) lawShare(windows float64) float64 {
+	fewest := math.Inf(1)
+	for i := range d.points {
+		fewest = min(fewest, d.points[i].info)
+	}
+	fewest = min(countOf(bucketOf(fewest)), d.whole/windows)
+	return shareOf(lawQuantiles-1, fewest)
+}
+
+// lawQuantiles is to how many values a law is fitted.
+const lawQuantiles = 64
+
+// shareOf returns at which share of all values the k-th of lawQuantiles even quantiles of the least of n of them lies.
+func shareOf(k int, n float64) float64 {
+	u := (float64(k) + 0.5) / lawQuantiles
+	return 1 - math.Pow(1-u, 1/n)
+}
+
+// leastOf returns lawQuantiles even quantiles of the least of n values drawn from a list that is ascending so far.
 func leastOf(sorted []float64, n float64) []float64 {
-	out := make([]float64, 64)
+	out := make([]float64, lawQuantiles)
 	for k := range out {
-		u := (float64(k) + 0.5) / float64(len(out))
-		out[k] = quantile(sorted, 1-math.Pow(1-u, 1/n))
+		out[k] = quantile(sorted, shareOf(k, n))
 	}
 	return out
 }

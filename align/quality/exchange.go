@@ -37,7 +37,7 @@ const driftPerNs = 5000
 // quickest returns the quickest exchange that begins with a message of there, and its time at worst, which is below the
 // one given; -1 if there is none.
 func quickest(there, back [][]trace.Message, below int64) (roundTrip, worst int64) {
-	there, back = ordered(there, received), ordered(back, sent)
+	there, back = ordered(there, byReceived), ordered(back, bySent)
 	roundTrip, worst = -1, below
 	var a *trace.Message // the last message there that was received before b was sent
 	block, i := 0, 0     // of the next one
@@ -67,22 +67,36 @@ func quickest(there, back [][]trace.Message, below int64) (roundTrip, worst int6
 	return roundTrip, worst
 }
 
-func sent(m trace.Message) clock.HostTime     { return m.Sent }
-func received(m trace.Message) clock.HostTime { return m.Received }
+// stampBy says by which stamp messages are ordered.
+type stampBy bool
+
+const (
+	bySent     stampBy = false
+	byReceived stampBy = true
+)
+
+// of returns the stamp of a message. It is inlined where a function as an argument would be called.
+func (s stampBy) of(m *trace.Message) clock.HostTime {
+	if s == byReceived {
+		return m.Received
+	}
+	return m.Sent
+}
 
 // ordered returns the messages in the order of a stamp: the blocks themselves if they are in it, else one sorted copy.
-func ordered(blocks [][]trace.Message, stamp func(trace.Message) clock.HostTime) [][]trace.Message {
+func ordered(blocks [][]trace.Message, stamp stampBy) [][]trace.Message {
 	last := clock.HostTime(math.MinInt64)
 	for _, messages := range blocks {
-		for _, m := range messages {
-			if stamp(m) < last {
+		for i := range messages {
+			at := stamp.of(&messages[i])
+			if at < last {
 				all := slices.Concat(blocks...)
 				if !insertionSort(all, stamp) {
-					slices.SortFunc(all, func(x, y trace.Message) int { return cmp.Compare(stamp(x), stamp(y)) })
+					slices.SortFunc(all, func(x, y trace.Message) int { return cmp.Compare(stamp.of(&x), stamp.of(&y)) })
 				}
 				return [][]trace.Message{all}
 			}
-			last = stamp(m)
+			last = at
 		}
 	}
 	return blocks
@@ -93,11 +107,11 @@ const maxMoves = 16
 
 // insertionSort sorts messages by a stamp, in linear time where they overtake each other by few places. Where they do not it gives
 // up, leaves them in any order, and returns false.
-func insertionSort(m []trace.Message, stamp func(trace.Message) clock.HostTime) bool {
+func insertionSort(m []trace.Message, stamp stampBy) bool {
 	moves := maxMoves * len(m)
 	for i, x := range m {
-		at, k := stamp(x), i
-		for ; k > 0 && stamp(m[k-1]) > at; k-- {
+		at, k := stamp.of(&x), i
+		for ; k > 0 && stamp.of(&m[k-1]) > at; k-- {
 			m[k] = m[k-1]
 			moves--
 		}

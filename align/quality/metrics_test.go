@@ -188,17 +188,17 @@ func TestRoundTripIsThatOfTheQuickestExchangeWhateverTheOffset(t *testing.T) {
 				}
 			}
 		}
-		unique := func(m []trace.Message, stamp func(trace.Message) clock.HostTime) bool {
+		unique := func(m []trace.Message, stamp stampBy) bool {
 			seen := make(map[clock.HostTime]bool)
 			for _, x := range m {
-				if seen[stamp(x)] {
+				if seen[stamp.of(&x)] {
 					return false
 				}
-				seen[stamp(x)] = true
+				seen[stamp.of(&x)] = true
 			}
 			return true
 		}
-		if !unique(there, received) || !unique(back, received) {
+		if !unique(there, byReceived) || !unique(back, byReceived) {
 			return // which of two that come at once begins an exchange is left open
 		}
 		exchanges(thereTruly, backTruly)
@@ -243,7 +243,7 @@ func TestMessagesAreSortedHoweverFarTheyOvertakeEachOther(t *testing.T) {
 		slices.SortFunc(want, func(x, y trace.Message) int {
 			return cmp.Or(cmp.Compare(x.Received, y.Received), cmp.Compare(x.Sent, y.Sent))
 		})
-		got := slices.Concat(ordered([][]trace.Message{m[:1000], m[1000:]}, received)...)
+		got := slices.Concat(ordered([][]trace.Message{m[:1000], m[1000:]}, byReceived)...)
 		if !slices.IsSortedFunc(got, func(x, y trace.Message) int { return cmp.Compare(x.Received, y.Received) }) {
 			t.Errorf("overtaking by up to %d: not in order", reach)
 		}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"math"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -25,8 +27,25 @@ func withTraces(cmd *cobra.Command, args []string, quiet bool, work func([]input
 	}
 	bar := newProgress(cmd, quiet)
 	defer bar.stop()
-	// A run holds to its end what it holds, so waiting until the heap has doubled would keep as much again in reserve.
-	// Collections are cheap here, since packets hold no pointers.
-	debug.SetGCPercent(25)
+	spareMemory()
 	return work(traces, bar.show)
+}
+
+// freeHeap is how large the heap may get before it is collected at all, bytes: a run on small traces ends before that.
+const freeHeap = 128 << 20
+
+// spareMemory sets how the heap is collected while traces are read. A run holds to its end what it holds, so waiting until
+// the heap has doubled would keep as much again in reserve. Collections are cheap here, since packets hold no pointers.
+//
+// Below freeHeap there are none. The limit alone would not do: above it, the collector would not rest. So the first
+// collection lifts it.
+func spareMemory() {
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(freeHeap)
+	type sentinel struct{ self *sentinel } // not among the tiny objects, which share a block
+	s := new(sentinel)
+	runtime.SetFinalizer(s, func(*sentinel) {
+		debug.SetGCPercent(25)
+		debug.SetMemoryLimit(math.MaxInt64)
+	})
 }

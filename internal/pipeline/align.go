@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"math"
+	"sync"
 
 	"meridian/align"
 	"meridian/clock"
@@ -36,6 +37,8 @@ type Solved struct {
 	Solution *align.Solution
 	Repair   *show.Repair // of what the method left inverted; nil if none was asked for
 	Options  AlignOptions
+	// undivided is what undividedRoundTrips returns; nil: not asked yet
+	undivided map[[2]int]int64
 }
 
 // Solve aligns the clocks, and repairs what is left inverted.
@@ -69,10 +72,15 @@ func Align(ctx context.Context, m *Matched, o AlignOptions, w *trace.Warnings) (
 	if o.Method == AsRecorded {
 		return &Aligned{Matched: m, segments: m.findSegments(nil)}, nil
 	}
+	var trips map[[2]int]int64
+	var beside sync.WaitGroup
+	beside.Go(func() { trips = m.undividedRoundTrips() }) // the solver leaves processors free
 	s, err := Solve(ctx, m, o)
+	beside.Wait()
 	if err != nil {
 		return nil, err
 	}
+	s.undivided = trips
 	return s.Describe(ctx, w)
 }
 

@@ -12,10 +12,22 @@ import (
 //
 // Where a clock was set, an exchange lies within one piece of it.
 func (s *Solved) roundTrips() map[[2]int]int64 {
-	channels, clockOf := s.Channels, func(i int) int { return i }
 	if d := s.Solution.Divided; d != nil {
-		channels, clockOf = d.Channels[:d.Sure], func(i int) int { return d.ClockOf[i] }
+		return roundTripsOf(d.Channels[:d.Sure], func(i int) int { return d.ClockOf[i] })
 	}
+	if s.undivided != nil {
+		return s.undivided
+	}
+	return s.Matched.undividedRoundTrips()
+}
+
+// undividedRoundTrips returns the least round trips if no clock was set. They need no alignment, so they can be found beside it.
+func (m *Matched) undividedRoundTrips() map[[2]int]int64 {
+	return roundTripsOf(m.Channels, func(i int) int { return i })
+}
+
+// roundTripsOf returns the least round trip of each two clocks of channels, whose ends have numbers that clockOf leads to clocks.
+func roundTripsOf(channels []trace.Channel, clockOf func(int) int) map[[2]int]int64 {
 	blocks := make(map[[2]int][][]trace.Message) // by sender and receiver
 	for i := range channels {
 		c := &channels[i]

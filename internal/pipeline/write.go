@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime"
 	"runtime/debug"
 	"slices"
 
@@ -174,7 +175,7 @@ func (w *outputWriter) writePackets(ctx context.Context) error {
 	}
 	merge := w.context.ordered.packetMerge()
 	w.context.ordered = nil
-	debug.FreeOSMemory() // the kernel is about to need as much for the file
+	returnMemory()
 	return w.writeEach(ctx, ofPackets, func(to io.Writer) error {
 		written, late, err := merge.write(ctx, to, w.progress)
 		if late > 0 {
@@ -183,6 +184,16 @@ func (w *outputWriter) writePackets(ctx context.Context) error {
 		w.outcome.Packets = &written
 		return err
 	})
+}
+
+// returnMemory gives back to the kernel what is not used any more: it is about to need as much for the file. A little is
+// not worth the collection.
+func returnMemory() {
+	const little = 64 << 20
+	var stats runtime.MemStats
+	if runtime.ReadMemStats(&stats); stats.HeapSys-stats.HeapReleased > little {
+		debug.FreeOSMemory()
+	}
 }
 
 // nameError names the file of an error.
