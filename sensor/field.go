@@ -20,17 +20,6 @@ type Field interface {
 // number is a single store. On machines of 64 bits only a string has 16 bytes and only a slice 24 (field_64.go; the
 // others ask, field_32.go). All are inlined: what they cost the inliner is counted before the branches are cut.
 
-// size returns how many bytes a value takes in the ring.
-func size[T Field](v T) int {
-	if isText(v) {
-		return len(*(*string)(unsafe.Pointer(&v))) + 1
-	}
-	if isBytes(v) {
-		return len(*(*[]byte)(unsafe.Pointer(&v))) + 4
-	}
-	return int(unsafe.Sizeof(v))
-}
-
 // put writes a number at p, where there is room for it, and returns where the next one goes.
 func put[T Field](p unsafe.Pointer, v T) unsafe.Pointer {
 	*(*T)(p) = v

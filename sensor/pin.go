@@ -18,8 +18,9 @@ func procPin() int
 //go:linkname procUnpin runtime.procUnpin
 func procUnpin()
 
-// enter returns a shard that is the goroutine's alone until leave, nil if there is none.
-func enter() *shard { return shardOf(procPin()) }
+// enter returns a shard that is the goroutine's alone until leave, nil if there is none. It must stay within the inliner's
+// budget, of which it leaves little: so it asks no condition, and finds nil at the end of shards for processors beyond.
+func enter() *shard { return shards[min(uint(procPin()), maxShards)].Load() }
 
 // leave follows every enter.
 func leave(*shard) { procUnpin() }

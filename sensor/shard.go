@@ -22,10 +22,10 @@ const maxShards = 1 << 12
 const eventHead = ring.HeadSize
 
 var (
-	shards     [maxShards]atomic.Pointer[shard] // by processor; nil until its first event
-	shardCount atomic.Uint32                    // among how many a goroutine chooses, where shards are claimed
-	lost       atomic.Int64                     // events for which there was no shard
-	begun      [maxShards]uint64                // slices of recordings that have ended; only while one starts, stops or opens
+	shards     [maxShards + 1]atomic.Pointer[shard] // by processor; nil until its first event, the last for ever (enter)
+	shardCount atomic.Uint32                        // among how many a goroutine chooses, where shards are claimed
+	lost       atomic.Int64                         // events for which there was no shard
+	begun      [maxShards]uint64                    // slices of recordings that have ended; only while one starts, stops or opens
 )
 
 // shardOf returns the shard of a processor, nil if it has none yet or is beyond those that may emit.
@@ -55,7 +55,7 @@ func (r *recorder) open(i int) *shard {
 	if s := shardOf(i); s != nil {
 		return s
 	}
-	if i >= r.ring.Shards() || r.closed {
+	if i >= min(r.ring.Shards(), maxShards) || r.closed {
 		return nil
 	}
 	s := &shard{Shard: r.ring.Shard(i), number: uint64(i + 1), slices: begun[i]}

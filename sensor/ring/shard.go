@@ -61,9 +61,11 @@ func PutHead(p unsafe.Pointer, id uint16, size int, stamp uint64) {
 // Commit publishes the event that was reserved last. size and stamp must be those of its head, and size at most what was
 // reserved. The store is a release: a reader that loads the new position also sees the bytes of the event.
 func (s *Shard) Commit(size int, stamp uint64) {
-	s.position += uint64(size)
-	*(*uint64)(unsafe.Add(s.control, atLastStamp)) = stamp
-	publish((*uint64)(s.control), s.position)
+	// Both in registers: behind the store of the stamp, which might be to s, they would be loaded again.
+	position, control := s.position+uint64(size), s.control
+	s.position = position
+	*(*uint64)(unsafe.Add(control, atLastStamp)) = stamp
+	publish((*uint64)(control), position)
 }
 
 // enter goes to the next sub-buffer and returns its beginning, or nil where it may not.
