@@ -18,12 +18,12 @@ func (s *Solved) roundTrips() map[[2]int]int64 {
 	if s.undivided != nil {
 		return s.undivided
 	}
-	return s.Matched.undividedRoundTrips()
+	return undividedRoundTrips(s.Channels)
 }
 
 // undividedRoundTrips returns the least round trips if no clock was set. They need no alignment, so they can be found beside it.
-func (m *Matched) undividedRoundTrips() map[[2]int]int64 {
-	return roundTripsOf(m.Channels, func(i int) int { return i })
+func undividedRoundTrips(channels []trace.Channel) map[[2]int]int64 {
+	return roundTripsOf(channels, func(i int) int { return i })
 }
 
 // roundTripsOf returns the least round trip of each two clocks of channels, whose ends have numbers that clockOf leads to clocks.
