@@ -5,36 +5,17 @@ import (
 	"time"
 
 	"meridian/order"
-	"meridian/trace"
 )
 
 func TestWhatWasRecordedBeforeIsAlignedAsItWouldHaveBeenThen(t *testing.T) {
 	const seconds = 12
 	hosts := talk(seconds, 11)
-	dir := t.TempDir()
-	var o Options
-	for i := range hosts {
-		o.Inputs = append(o.Inputs, Input{Host: hosts[i].name, Dir: hosts[i].write(t, dir)})
-	}
-	now := time.Unix(5, 0) // it does not pass: all is read at once
-	o.Now, o.Sorter = func() time.Time { return now }, order.SorterOptions{Frame: 100 * time.Millisecond}
-	var w trace.Warnings
-	s, err := New(o, &w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &collector{s: s}
-	s.To(c)
-	for busy := true; busy; {
-		if busy, err = s.Step(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := s.Finish(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	f := follow(t, hosts[:], Options{Sorter: order.SorterOptions{Frame: 100 * time.Millisecond}})
+	f.step(0, 1, 1) // time does not pass: all is read at once
+	f.finish()
+	s := f.Session
 	bounded, of := 0, 0
-	for _, x := range c.taken {
+	for _, x := range f.sink.taken {
 		if s.Schema().Hosts[x.host] != "b" {
 			continue
 		}

@@ -60,28 +60,14 @@ func TestEventsBehindAnHourOfSilenceComeAtOnce(t *testing.T) {
 			}
 			h.events = append(h.events, e)
 		}
-		dir := t.TempDir()
-		g := &growth{from: h.write(t, dir), to: dir + "/live", sizes: map[string]int64{}}
-		now := time.Unix(5, 0)
-		s, err := New(Options{Inputs: []Input{{Dir: g.to}}, Now: func() time.Time { return now }}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := &collector{s: s}
-		s.To(c)
+		f := follow(t, []host{h}, Options{})
 		for range 150 {
-			now = now.Add(20 * time.Millisecond)
-			g.advance(t, 1)
-			if _, err := s.Step(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			f.step(20*time.Millisecond, 1)
 		}
-		late := slices.ContainsFunc(c.taken, func(x taken) bool { return x.note.Late })
-		if len(c.taken) != len(h.events) || late || s.Outcome().Ahead > 0 {
-			t.Errorf("%d of %d events came, late %v, %d ahead", len(c.taken), len(h.events), late, s.Outcome().Ahead)
+		late := slices.ContainsFunc(f.sink.taken, func(x taken) bool { return x.note.Late })
+		if len(f.sink.taken) != len(h.events) || late || f.Outcome().Ahead > 0 {
+			t.Errorf("%d of %d events came, late %v, %d ahead", len(f.sink.taken), len(h.events), late, f.Outcome().Ahead)
 		}
-		if err := s.Finish(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		f.finish()
 	}
 }

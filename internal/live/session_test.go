@@ -171,51 +171,79 @@ func followBeside(t testing.TB, hosts [2]host, seconds int, o Options, most int)
 	return s, got
 }
 
-// followWarned does so with traces of which there may be something wrong.
-func followWarned(t testing.TB, hosts [2]host, seconds int, o Options, most int) (*Session, []taken, []string) {
+// following is a session over growing copies of traces in virtual time.
+type following struct {
+	*Session
+	t        testing.TB
+	now      time.Time
+	growths  []*growth // of each host
+	sink     *collector
+	warnings trace.Warnings
+}
+
+// follow begins to follow hosts of which nothing is there yet.
+func follow(t testing.TB, hosts []host, o Options) *following {
 	dir := t.TempDir()
-	var all []*growth
+	f := &following{t: t, now: time.Unix(5, 0)}
 	for i := range hosts {
 		to := filepath.Join(dir, "live", hosts[i].name)
-		all = append(all, &growth{from: hosts[i].write(t, dir), to: to, sizes: map[string]int64{}})
+		f.growths = append(f.growths, &growth{from: hosts[i].write(t, dir), to: to, sizes: map[string]int64{}})
 		o.Inputs = append(o.Inputs, Input{Host: hosts[i].name, Dir: to})
 	}
-	now := time.Unix(5, 0)
-	o.Now = func() time.Time { return now }
-	var w trace.Warnings
-	s, err := New(o, &w)
-	if err != nil {
+	o.Now = func() time.Time { return f.now }
+	var err error
+	if f.Session, err = New(o, &f.warnings); err != nil {
 		t.Fatal(err)
 	}
-	c := &collector{s: s}
-	s.To(c)
-	s.beside = most > 0
+	f.sink = &collector{s: f.Session}
+	f.To(f.sink)
+	return f
+}
+
+// step lets time pass, copies the traces up to a share of them, and reads what there is. A share below 0 copies nothing.
+func (f *following) step(passes time.Duration, shares ...float64) {
+	f.now = f.now.Add(passes)
+	for i, share := range shares {
+		if share >= 0 {
+			f.growths[i].advance(f.t, share)
+		}
+	}
+	for busy := true; busy; {
+		var err error
+		if busy, err = f.Step(f.t.Context()); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+}
+
+// finish ends the session.
+func (f *following) finish() {
+	if err := f.Finish(f.t.Context()); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := f.close(); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// followWarned does as followBeside with traces of which there may be something wrong.
+func followWarned(t testing.TB, hosts [2]host, seconds int, o Options, most int) (*Session, []taken, []string) {
+	f := follow(t, hosts[:], o)
+	f.beside = most > 0
 	since := 0
 	const step = 20 * time.Millisecond
 	steps := int(time.Duration(seconds) * time.Second / step)
 	for i := range steps {
-		now = now.Add(step)
-		for _, g := range all {
-			g.advance(t, float64(i+1)/float64(steps))
-		}
-		for busy := true; busy; {
-			if busy, err = s.Step(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if since++; s.solving == nil {
+		share := float64(i+1) / float64(steps)
+		f.step(step, share, share)
+		if since++; f.solving == nil {
 			since = 0
 		} else if since >= most {
-			<-s.solving.done
+			<-f.solving.done
 		}
 	}
-	if err := s.Finish(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.close(); err != nil {
-		t.Fatal(err)
-	}
-	return s, c.taken, w.Lines()
+	f.finish()
+	return f.Session, f.sink.taken, f.warnings.Lines()
 }
 
 func TestEventsOfHostsWithWrongClocksComeOnceInOrderWithinTrueBounds(t *testing.T) {
