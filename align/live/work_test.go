@@ -4,58 +4,11 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"meridian/align/live"
 	"meridian/clock"
-	"meridian/internal/sim"
 	"meridian/trace"
 )
-
-func TestBoundsHoldAsShownWhileRoundsAreSolved(t *testing.T) {
-	w := newWorld(t, 1, live.Options{Interval: 2 * time.Second})
-	w.lag = 600 * time.Millisecond
-	w.host("a", sim.Clock{OffsetNs: 1_700_000_000e9})
-	w.host("b", sim.Clock{OffsetNs: 1_600_000_000e9, SkewPPM: 40, Wave: sim.Wave{AmplitudePPM: 0.3, Period: 10 * time.Minute}})
-	w.link(0, 1, 100*time.Millisecond, 100*time.Microsecond, 120*time.Microsecond, 50*time.Microsecond)
-	w.truth = func(at clock.TimelineTime) clock.TimelineTime { return clock.TimelineTime(w.hosts[0].At(at)) }
-	w.run(25e9)
-	w.report(94) // none until the second round is solved, which may be after two lags
-}
-
-// The step is at any instant of a round: before, while it is solved, and after.
-func TestStepWhileARoundIsSolvedIsFound(t *testing.T) {
-	for i, by := range []int64{5e6, -3e9, 30e9} {
-		w := newWorld(t, uint64(i), live.Options{Interval: time.Second, Align: cheap})
-		w.lag = 600 * time.Millisecond
-		at := 10e9 + float64(i)*0.3e9
-		w.host("a", sim.Clock{OffsetNs: 1_700_000_000e9})
-		w.host("b", sim.Clock{OffsetNs: 1_600_000_000e9, SkewPPM: 40, Steps: []sim.Step{{At: clock.TimelineTime(at), By: by}}})
-		w.link(0, 1, 100*time.Millisecond, 100*time.Microsecond, 120*time.Microsecond, 50*time.Microsecond)
-		w.truth = func(at clock.TimelineTime) clock.TimelineTime { return clock.TimelineTime(w.hosts[0].At(at)) }
-		w.run(clock.TimelineTime(at))
-		w.hosts[1].stepped = clock.TimelineTime(at)
-		w.run(16e9)
-		w.report(70)
-		w.found(live.Stepped)
-	}
-}
-
-func TestReferenceIsLostWhileRoundsAreSolved(t *testing.T) {
-	w := newWorld(t, 1, live.Options{Interval: 2 * time.Second, Align: cheap})
-	w.lag = 600 * time.Millisecond
-	for i, ppm := range []float64{0, 40, -20} {
-		w.host(string(rune('a'+i)), sim.Clock{OffsetNs: int64(1_700_000_000-100_000_000*i) * 1e9, SkewPPM: ppm})
-	}
-	for _, l := range [][2]int{{0, 1}, {0, 2}, {1, 2}} {
-		w.link(l[0], l[1], 200*time.Millisecond, 100*time.Microsecond, 120*time.Microsecond, 50*time.Microsecond)
-	}
-	w.hosts[0].until = 15e9
-	w.truth = func(at clock.TimelineTime) clock.TimelineTime { return clock.TimelineTime(w.hosts[0].At(at)) }
-	w.run(50e9)
-	w.report(92) // three clocks join over three lags at most, and the hand-over takes as long
-	w.found(live.HandedOver)
-}
 
 // pairOf returns a timeline of two clocks, and what gives it exchanges from an instant to another.
 func pairOf(t *testing.T) (l *live.Timeline, a, b int, talk func(b int, from, to int64)) {
