@@ -26,6 +26,7 @@ import (
 type lab struct {
 	t      *testing.T
 	broker *broker.Broker
+	urls   string // of the broker, where that is another
 }
 
 func newLab(t *testing.T) *lab {
@@ -40,11 +41,14 @@ func newLabOf(t *testing.T, limits broker.Limits) *lab {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
-	return &lab{t, b}
+	return &lab{t: t, broker: b}
 }
 
 func (l *lab) connect(options ...nats.Option) *nats.Conn {
 	l.t.Helper()
+	if l.urls != "" {
+		return l.connectTo(l.urls, options...)
+	}
 	return l.connectTo(l.broker.URL(), options...)
 }
 

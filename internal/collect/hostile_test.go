@@ -110,7 +110,7 @@ func (s *siege) goodGoesOn() {
 	for i := range 100 {
 		w.write(fmt.Sprintf("kernel_1_%d", i%3), w.packet(64+8*w.r.IntN(2000)))
 	}
-	l := &lab{s.t, s.broker}
+	l := &lab{t: s.t, broker: s.broker}
 	c := s.connect(filepath.Join(filepath.Dir(s.keys.Dir()), "web"), nats.CustomInboxPrefix(wire.OfHost("web", "inbox")))
 	if sum := l.shipOver(c, ship.Options{Host: "web", Session: "s", Dir: dir, Chunk: 8192}); sum.Lost != 0 || sum.Recorded == 0 {
 		s.t.Errorf("%+v", sum)
