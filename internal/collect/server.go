@@ -160,8 +160,22 @@ func (s *Server) agentAlive(m *nats.Msg) {
 		return
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.agents[host] = Agent{status, now}
+	own := s.status()
+	s.mu.Unlock()
+	if m.Reply == "" {
+		return
+	}
+	if err := wire.CheckReply(m.Subject, m.Reply); err != nil {
+		s.complaints.about(host, "its state is not answered: %v", err)
+		return
+	}
+	_ = s.o.Conn.Publish(m.Reply, wire.Encode(own)) // the agent hears of this server twice a second as well
+}
+
+// status is what this server says of itself. s.mu is held.
+func (s *Server) status() wire.ServerStatus {
+	return wire.ServerStatus{Version: wire.Version, Server: s.o.Name, Hosts: len(s.stored), Plans: true}
 }
 
 // listens reports whether it is time to hear an agent. Where there is no room for another, those that are silent are forgotten.
@@ -187,7 +201,7 @@ func (s *Server) tell(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		s.mu.Lock()
-		status := wire.ServerStatus{Version: wire.Version, Server: s.o.Name, Hosts: len(s.stored), Plans: true}
+		status := s.status()
 		for host, h := range s.stored {
 			if time.Since(s.agents[host].Seen) > silentAfter && time.Since(time.Unix(0, h.heard.Load())) > silentAfter {
 				h.end()

@@ -101,6 +101,9 @@ func (b *bench) round(ctx context.Context, way string, chunk int64, trace, store
 		case <-time.After(time.Second):
 		}
 	}
+	if err := warm(warmTimes * b.size); err != nil {
+		return t, err
+	}
 	before := time.Duration(0)
 	for _, s := range servers {
 		before += cpu(s.Process.Pid)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -90,6 +89,8 @@ type Shipper struct {
 	copying   bool // a server was asked to send another something
 	copyAfter time.Time
 	level     bool          // of what is gone no server had less than another when that was looked at last
+	data      string        // the subject of chunks for all servers
+	hello     string        // where servers answer that they are there
 	words     chan struct{} // the directory may have grown
 	z         *zstd.Encoder
 	raw, out  []byte
@@ -118,7 +119,7 @@ func New(o Options) (*Shipper, error) {
 	}
 	s := &Shipper{
 		o: o, d: newDirectory(o.Dir, o.Classes), peers: make(map[string]*peer),
-		acks: make(chan wire.Ack, 256), statuses: make(chan wire.ServerStatus, 64), opened: make(chan answer, 16), copies: make(chan copied, 16), words: make(chan struct{}, 1),
+		data: wire.OfHost(o.Host, "data"), acks: make(chan wire.Ack, 256), statuses: make(chan wire.ServerStatus, 64), opened: make(chan answer, 16), copies: make(chan copied, 16), words: make(chan struct{}, 1),
 	}
 	s.o.Chunk = min(s.o.Chunk, wire.MaxRange)
 	s.plan = plan{d: s.d, window: s.o.Window, chunk: s.o.Chunk}
@@ -150,6 +151,12 @@ func (s *Shipper) Run(ctx context.Context) (sum Summary, err error) {
 		}
 		defer func() { _ = sub.Unsubscribe() }() // the connection may be gone
 	}
+	s.hello = s.o.Conn.NewInbox()
+	sub, err := s.o.Conn.Subscribe(s.hello, take(ctx, s.statuses))
+	if err != nil {
+		return sum, err
+	}
+	defer func() { _ = sub.Unsubscribe() }() // the connection may be gone
 	all.Go(func() error { return s.watch(ctx) })
 	status, check := time.NewTicker(statusEvery), time.NewTicker(checkEvery)
 	defer status.Stop()
@@ -158,6 +165,7 @@ func (s *Shipper) Run(ctx context.Context) (sum Summary, err error) {
 	if err := s.scan(); err != nil {
 		return s.account.sum(), err
 	}
+	s.say(s.account.sum())
 	for {
 		later, err := s.send(time.Now())
 		if err != nil {
@@ -370,76 +378,6 @@ func (s *Shipper) acked(a wire.Ack) {
 	}
 }
 
-// send sends what may be sent now. later is when the rate permits more, 0 where something else is waited for.
-func (s *Shipper) send(now time.Time) (later time.Duration, err error) {
-	if !s.fits() {
-		return 0, s.account.release(now, s.peers)
-	}
-	if err := s.sendMetadata(); err != nil {
-		return 0, err
-	}
-	if s.o.Rate > 0 {
-		if s.spent.IsZero() {
-			s.spent = now
-		}
-		s.budget = min(s.budget+now.Sub(s.spent).Seconds()*float64(s.o.Rate), float64(s.o.Rate)/10)
-		s.spent = now
-	}
-	for n := 0; n < 64; n++ { // acks are read between
-		if s.o.Rate > 0 && s.budget < 0 {
-			return time.Duration(-s.budget/float64(s.o.Rate)*1e9) + time.Millisecond, nil
-		}
-		x, ok := s.plan.next()
-		if !ok {
-			return 0, s.account.release(now, s.peers)
-		}
-		if err := s.sendPiece(x, now); err != nil {
-			return 0, err
-		}
-		s.budget -= float64(x.to - x.from)
-	}
-	return time.Nanosecond, nil
-}
-
-func (s *Shipper) sendPiece(x piece, now time.Time) error {
-	n := x.to - x.from
-	if int64(cap(s.raw)) < n {
-		s.raw = make([]byte, s.o.Chunk)
-	}
-	data := s.raw[:n]
-	got, err := x.f.f.ReadAt(data, x.from)
-	if err != nil && err != io.EOF {
-		return fmt.Errorf("%s: %w", x.f.name, err)
-	}
-	if int64(got) < n { // it was cut off meanwhile; the next scan sees it
-		x.f.whole = min(x.f.whole, x.from+int64(got))
-		return nil
-	}
-	if err := s.publish(&wire.Chunk{Kind: wire.Data, File: x.f.name, Offset: x.from, Data: data}, x.only); err != nil {
-		return err
-	}
-	s.plan.sentTo(x, now)
-	return nil
-}
-
-// publish sends a chunk to a server, or to all.
-func (s *Shipper) publish(c *wire.Chunk, to *peer) error {
-	subject := wire.OfHost(s.o.Host, "data")
-	if to != nil {
-		subject = wire.OfHostServer(s.o.Host, "fill", to.name)
-	}
-	c.Session = s.o.Session
-	var z wire.Compressor
-	if s.z != nil {
-		z = s.z
-	}
-	s.out = c.Append(s.out[:0], z)
-	if err := s.o.Conn.Publish(subject, s.out); !wire.Lost(err) && !errors.Is(err, nats.ErrMaxPayload) {
-		return err
-	}
-	return nil // it is sent again, in smaller pieces if the connection is to another broker now
-}
-
 // complete reports whether all that was recorded is on the disks of as many servers as are wanted, or lost.
 func (s *Shipper) complete() bool {
 	if s.d.trace == "" {
@@ -449,7 +387,7 @@ func (s *Shipper) complete() bool {
 	return sum.Acknowledged+sum.Lost == sum.Recorded && s.account.settled() && s.plan.documented(s.o.Replicas)
 }
 
-// say tells servers how far everything is.
+// say tells servers how far everything is. While too few of them store this host, it asks all that are there to say so.
 func (s *Shipper) say(sum Summary) {
 	if s.o.Silent {
 		return
@@ -469,5 +407,9 @@ func (s *Shipper) say(sum Summary) {
 	if s.o.Tell != nil {
 		s.o.Tell(&status)
 	}
-	_ = s.o.Conn.Publish(wire.OfHost(s.o.Host, "alive"), wire.Encode(status)) // the next one comes in a second
+	message := &nats.Msg{Subject: wire.OfHost(s.o.Host, "alive"), Data: wire.Encode(status)}
+	if len(status.Servers) < s.o.Replicas {
+		message.Reply = s.hello
+	}
+	_ = s.o.Conn.PublishMsg(message) // the next one comes in a second
 }

@@ -24,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
 )
 
 // Kind says what a chunk does to its file.
@@ -69,33 +70,42 @@ type Decompressor interface {
 	DecodeAll(src, dst []byte) ([]byte, error)
 }
 
+// Overhead is how many bytes a chunk has before its range.
+func (c *Chunk) Overhead() int { return headSize + len(c.Session) + len(c.File) }
+
 // Append appends a chunk as it is published. With a compressor the range is compressed if that makes it smaller.
 func (c *Chunk) Append(dst []byte, z Compressor) []byte {
-	le := binary.LittleEndian
-	at := len(dst)
-	dst = append(dst, magic...)
-	dst = append(dst, byte(c.Kind), 0)
-	dst = le.AppendUint16(dst, uint16(len(c.Session)))
-	dst = le.AppendUint16(dst, uint16(len(c.File)))
-	dst = le.AppendUint16(dst, 0)
-	dst = le.AppendUint32(dst, uint32(len(c.Data)))
-	dst = le.AppendUint64(dst, uint64(c.Offset))
-	dst = le.AppendUint32(dst, 0)
-	dst = append(dst, c.Session...)
-	dst = append(dst, c.File...)
-	names := len(dst)
+	at, start := len(dst), len(dst)+c.Overhead()
+	dst = slices.Grow(dst, c.Overhead()+len(c.Data))[:start]
+	flags := byte(0)
 	if z != nil && len(c.Data) > 0 {
-		if dst = z.EncodeAll(c.Data, dst); len(dst)-names < len(c.Data) {
-			dst[at+5] |= compressed
-		} else {
-			dst = dst[:names]
+		if dst = z.EncodeAll(c.Data, dst); len(dst)-start < len(c.Data) {
+			flags = compressed
 		}
 	}
-	if dst[at+5]&compressed == 0 {
-		dst = append(dst, c.Data...)
+	if flags == 0 {
+		dst = append(dst[:start], c.Data...)
 	}
-	le.PutUint32(dst[at+24:], checksum(dst[at:at+24], dst[at+headSize:names], c.Data))
+	c.seal(dst[at:], flags)
 	return dst
+}
+
+// Seal makes a chunk of b, as it is published. c.Data is the end of b, behind [Chunk.Overhead] bytes.
+func (c *Chunk) Seal(b []byte) { c.seal(b, 0) }
+
+// seal writes what is before the range.
+func (c *Chunk) seal(b []byte, flags byte) {
+	le := binary.LittleEndian
+	copy(b, magic)
+	b[4], b[5] = byte(c.Kind), flags
+	le.PutUint16(b[6:], uint16(len(c.Session)))
+	le.PutUint16(b[8:], uint16(len(c.File)))
+	le.PutUint16(b[10:], 0)
+	le.PutUint32(b[12:], uint32(len(c.Data)))
+	le.PutUint64(b[16:], uint64(c.Offset))
+	copy(b[headSize:], c.Session)
+	copy(b[headSize+len(c.Session):], c.File)
+	le.PutUint32(b[24:], checksum(b[:24], b[headSize:c.Overhead()], c.Data))
 }
 
 func checksum(head, names, data []byte) uint32 {
