@@ -27,10 +27,13 @@ import (
 // Times of a server.
 const (
 	statusEvery = 500 * time.Millisecond
-	syncEvery   = 5 * time.Millisecond // at most; the disk may be slower
+	syncEvery   = 5 * time.Millisecond // at most, unless syncBytes have come; the disk may be slower
 	silentAfter = 30 * time.Second     // an agent that says nothing for so long is not stored any more until it asks again
 	failEvery   = time.Second          // how often a failure of a host is told
 )
+
+// syncBytes are brought to the disk at once: half of what an agent has on the way, which it goes on with the other half of.
+const syncBytes = 4 << 20
 
 // pendingBytes is what may wait between the connection and the disk, of a host. Agents have less on the way.
 const pendingBytes = 64 << 20
@@ -47,6 +50,8 @@ type ServerOptions struct {
 type Server struct {
 	o          ServerOptions
 	dirty      chan struct{} // holds a word when something is to be synced
+	much       chan struct{} // and when that is much
+	unsynced   atomic.Int64  // bytes that have come since the last sync began
 	opens      *opens
 	complaints *complaints
 	begun      *complaints // that a host is stored
@@ -82,7 +87,7 @@ func NewServer(o ServerOptions) (*Server, error) {
 		o.Log = func(string, ...any) {}
 	}
 	return &Server{
-		o: o, dirty: make(chan struct{}, 1), opens: newOpens(), complaints: newComplaints(o.Log), begun: newComplaints(o.Log), readers: sync.Pool{New: func() any { return new(chunkReader) }},
+		o: o, dirty: make(chan struct{}, 1), much: make(chan struct{}, 1), opens: newOpens(), complaints: newComplaints(o.Log), begun: newComplaints(o.Log), readers: sync.Pool{New: func() any { return new(chunkReader) }},
 		stored: make(map[string]*stored), agents: make(map[string]Agent), others: make(map[string]time.Time),
 	}, nil
 }
@@ -346,9 +351,17 @@ func (s *Server) chunk(h *stored, b []byte) {
 		s.fail(h, err)
 		return
 	}
+	word(s.dirty)
+	if s.unsynced.Add(int64(len(c.Data))) >= syncBytes {
+		word(s.much)
+	}
+}
+
+// word puts a word into a channel that has room for one.
+func word(to chan<- struct{}) {
 	select {
-	case s.dirty <- struct{}{}:
-	default:
+	case to <- struct{}{}:
+	default: // one is there
 	}
 }
 
@@ -369,6 +382,7 @@ func (s *Server) sync(ctx context.Context) error {
 			return nil
 		case <-s.dirty:
 		}
+		s.unsynced.Store(0)
 		if err := s.flush(); err != nil {
 			s.o.Log("%v", err)
 		}
@@ -379,6 +393,7 @@ func (s *Server) sync(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-s.much:
 		case <-pause.C:
 		}
 	}

@@ -137,7 +137,7 @@ func kib(bytes int64) string { return fmt.Sprintf("%d KiB", bytes>>10) }
 
 // print writes the table, and returns the bars that were missed.
 func (r *results) print(b *bench) (missed []string) {
-	fmt.Printf("%-10s %9s %10s %18s %10s %14s %12s\n", "way", "chunk", "MB/s", "least to most", "of tcp", "s of cpu/GB", "of tcp's")
+	fmt.Printf("%-10s %9s %10s %18s %14s %10s %12s\n", "way", "chunk", "MB/s", "least to most", "s of cpu/GB", "of tcp", "of its cpu")
 	for _, chunk := range b.chunks {
 		tcp, jet := r.median(method{"tcp", chunk}), r.median(method{"jetstream", chunk})
 		for _, way := range b.ways {
@@ -146,8 +146,9 @@ func (r *results) print(b *bench) (missed []string) {
 			slices.SortFunc(all, func(x, y taken) int { return int(y.wall - x.wall) })
 			fmt.Printf("%-10s %9s %10.0f %8.0f to %6.0f", way, kib(chunk), m.rate(b.size), all[0].rate(b.size), all[len(all)-1].rate(b.size))
 			share, work := tcp.wall.Seconds()/m.wall.Seconds(), m.cpu.Seconds()/tcp.cpu.Seconds()
+			fmt.Printf(" %14.2f", m.cpu.Seconds()*1e9/float64(b.size))
 			if tcp.wall > 0 {
-				fmt.Printf(" %10.2f %14.2f %12.1f", share, m.cpu.Seconds()*1e9/float64(b.size), work)
+				fmt.Printf(" %10.2f %12.1f", share, work)
 			}
 			fmt.Println()
 			miss := func(is bool, format string, args ...any) {
