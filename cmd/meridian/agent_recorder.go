@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"meridian/internal/dirlock"
@@ -91,7 +93,7 @@ func (r *recorder) once(ctx context.Context) (code int, killed bool, err error) 
 	}
 	c := exec.CommandContext(ctx, self, append([]string{"record", "-o", r.dir}, r.args...)...)
 	c.Stdout, c.Stderr = r.stdout, r.stderr
-	told, err := r.readyPipe(c)
+	began, told, err := r.readyPipe(c)
 	if err != nil {
 		return 0, false, err
 	}
@@ -105,20 +107,29 @@ func (r *recorder) once(ctx context.Context) (code int, killed bool, err error) 
 		return 0, false, nil
 	case errors.As(err, &exit) && exit.ExitCode() >= 0:
 		return exit.ExitCode(), false, nil
+	case errors.As(err, &exit) && ctx.Err() != nil && diedOfInterrupt(exit) && r.ready != nil && !began.Load():
+		return 0, false, nil // it was asked to end before it listened to signals, and has recorded nothing
 	case errors.As(err, &exit):
 		return exitFailed, true, nil
 	}
 	return 0, false, fmt.Errorf("the recorder: %w", err)
 }
 
-// readyPipe has a recorder say when everything is being recorded. The function that it returns ends that.
-func (r *recorder) readyPipe(c *exec.Cmd) (end func(), err error) {
+// diedOfInterrupt reports whether a process left an interrupt to the system.
+func diedOfInterrupt(e *exec.ExitError) bool {
+	status, known := e.Sys().(syscall.WaitStatus)
+	return known && status.Signaled() && status.Signal() == syscall.SIGINT
+}
+
+// readyPipe has a recorder say when everything is being recorded, which began tells. The function that it returns ends that.
+func (r *recorder) readyPipe(c *exec.Cmd) (began *atomic.Bool, end func(), err error) {
+	began = new(atomic.Bool)
 	if r.ready == nil {
-		return func() {}, nil
+		return began, func() {}, nil
 	}
 	from, to, err := os.Pipe()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c.ExtraFiles = []*os.File{to} // which is 3 there
 	c.Args = slices.Insert(c.Args, 2, "--ready-fd", "3")
@@ -127,10 +138,11 @@ func (r *recorder) readyPipe(c *exec.Cmd) (end func(), err error) {
 		defer close(read)
 		word := make([]byte, len(readyWord))
 		if _, err := io.ReadFull(from, word); err == nil && string(word) == readyWord {
+			began.Store(true)
 			r.ready()
 		}
 	}()
-	return func() {
+	return began, func() {
 		to.Close()
 		_ = from.SetReadDeadline(time.Now()) // pipes have deadlines
 		<-read
