@@ -76,7 +76,7 @@ func (f *runFlags) one(cmd *cobra.Command, e *file.Experiment, run *file.Run, di
 	}
 	p, err := place.Open(on, place.Options{Run: run, Args: []string{runHostCommand}})
 	if err != nil {
-		return nil, err
+		return r, r.End(cmd.Context(), run, schedule.NotPlaced(err, r.Started), nil)
 	}
 	log("%s: %d hosts (%s), results in %s", e.Name, len(p.Seats), p.Name, dir)
 	for _, line := range p.Missing {

@@ -11,7 +11,7 @@ import (
 // pause does nothing for a time: the network is left to the others.
 var pause = &standard{
 	spec: protocol.Spec{Name: "pause", Doc: "does nothing for a time", Phases: []protocol.PhaseSpec{{
-		Name: "wait", Doc: "waits",
+		Name: "wait", Doc: "waits; its result has began_ns, the start by CLOCK_REALTIME",
 		With: []protocol.Param{{Name: "for", Doc: "how long, such as 500ms", Required: true}},
 	}}},
 	make: func(context.Context) (map[string]protocol.Phase, func(), error) {
@@ -20,6 +20,7 @@ var pause = &standard{
 }
 
 func pauseWait(ctx context.Context, c *protocol.Call) (any, error) {
+	began := time.Now().UnixNano()
 	var with struct {
 		For string `json:"for"`
 	}
@@ -34,7 +35,7 @@ func pauseWait(ctx context.Context, c *protocol.Call) (any, error) {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return nil, nil
+		return map[string]int64{"began_ns": began}, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

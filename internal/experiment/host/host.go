@@ -73,14 +73,22 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	signal.Ignore(syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
+	// The death signal comes once for each thread of a keeper that is killed: none may have the default action.
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGTERM)
 	h := &host{o: o, out: protocol.NewWriter(o.Out), rings: dirs.Rings, dir: dirs.Work, daemons: make(map[string]*daemon), ended: make(map[string]int)}
 	orders := make(chan *protocol.Order)
 	failed := make(chan error, 1)
 	go func() { failed <- readOrders(ctx, o.In, orders) }()
-	defer h.stop(endGrace)
+	defer func() {
+		h.stop(endGrace)
+		_ = dirs.Remove() // the keeper says what cannot be removed
+	}()
 	for {
 		select {
 		case <-ctx.Done():
+			return nil
+		case <-told:
 			return nil
 		case err := <-failed:
 			if err != nil {

@@ -61,7 +61,8 @@ func makeDirectories() (d Directories, err error) {
 	return d, err
 }
 
-func (d Directories) remove() error {
+// Remove removes the directories. The host process calls it too: its keeper may have been killed.
+func (d Directories) Remove() error {
 	err := os.RemoveAll(d.Rings)
 	if errWork := os.RemoveAll(d.Work); errWork != nil {
 		err = errors.Join(err, fmt.Errorf("%s: %w", filepath.Base(d.Work), errWork))

@@ -32,14 +32,14 @@ func Run(args []string) (code int, err error) {
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return 1, errors.Join(err, dirs.remove())
+		return 1, errors.Join(err, dirs.Remove())
 	}
 	c := exec.Command(self, args...)
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
 	c.Env = append(os.Environ(), workVariable+"="+dirs.Work, ringsVariable+"="+dirs.Rings, "MERIDIAN="+dirs.Rings)
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM, Setpgid: true}
 	if err := c.Start(); err != nil {
-		return 1, errors.Join(fmt.Errorf("host process: %w", err), dirs.remove())
+		return 1, errors.Join(fmt.Errorf("host process: %w", err), dirs.Remove())
 	}
 	// The pipes are the host's alone: the controller sees their end when the host has gone.
 	_ = os.Stdin.Close()
@@ -52,7 +52,7 @@ func Run(args []string) (code int, err error) {
 	wait(done, ended, parent, c.Process.Pid)
 	KillDescendants(c.Process.Pid)
 	<-done
-	return max(c.ProcessState.ExitCode(), 0), dirs.remove()
+	return max(c.ProcessState.ExitCode(), 0), dirs.Remove()
 }
 
 // wait returns when the host process has ended, or has had its time after the parent went.

@@ -52,6 +52,7 @@ func openNamespaces(o Options) (*Place, error) {
 		err = p.connect(o.Run.Links)
 	}
 	if err != nil {
+		err = p.explain(err)
 		p.Close(time.Second)
 		return nil, err
 	}
@@ -79,7 +80,7 @@ func (p *Place) connectAll(o Options) error {
 	if err != nil {
 		return err
 	}
-	p.extra = append(p.extra, hub)
+	p.Extra = append(p.Extra, hub)
 	var links []string
 	inHub := []string{"link set lo up", "link add b0 type bridge", "link set b0 up"}
 	for i, s := range p.Seats {

@@ -39,6 +39,32 @@ type Seat struct {
 	exited  chan struct{}
 }
 
+// HostError is the failure of one host.
+type HostError struct {
+	Host string
+	Err  error
+}
+
+func (e *HostError) Error() string { return "host " + e.Host + ": " + e.Err.Error() }
+
+func (e *HostError) Unwrap() error { return e.Err }
+
+// goneWithin is how long the end of a host's process may take to be noticed here.
+const goneWithin = 100 * time.Millisecond
+
+// explain names the host whose process has gone, if that may be why something failed.
+func (p *Place) explain(err error) error {
+	time.Sleep(goneWithin)
+	for _, s := range append(append([]*Seat{}, p.Seats...), p.Extra...) {
+		select {
+		case <-s.exited:
+			return &HostError{s.Host, fmt.Errorf("the host's process has gone: %s (%w)", s.Said(), err)}
+		default:
+		}
+	}
+	return err
+}
+
 // Options say what a place is made of.
 type Options struct {
 	Run  *file.Run
@@ -50,7 +76,7 @@ type Place struct {
 	Name    string
 	Seats   []*Seat
 	Missing []string // what was asked for and this system does not have, a line each
-	extra   []*Seat  // that are no hosts
+	Extra   []*Seat  // that are no hosts, such as a switch: without them the place is not what it was
 }
 
 // Open starts all hosts of a run in a place; an empty name is the best place that this process may use. Close must be called.
@@ -82,7 +108,7 @@ func Default() string {
 
 // Close ends the processes of all hosts: their input ends, and after the grace they are killed. Keepers remove what is left.
 func (p *Place) Close(grace time.Duration) {
-	all := append(append([]*Seat{}, p.Seats...), p.extra...)
+	all := append(append([]*Seat{}, p.Seats...), p.Extra...)
 	for _, s := range all {
 		_ = s.In.Close()
 	}
@@ -107,6 +133,9 @@ func (p *Place) Close(grace time.Duration) {
 		}
 	}
 }
+
+// Exited is closed when the process of the seat has ended.
+func (s *Seat) Exited() <-chan struct{} { return s.exited }
 
 // Said returns the last that a host process wrote to its standard error.
 func (s *Seat) Said() string { return s.said.String() }
@@ -139,6 +168,7 @@ func startLocal(host string, args []string, attributes func(*syscall.SysProcAttr
 		return nil, err
 	}
 	c := exec.Command(self, args...)
+	c.Env = append(os.Environ(), "MERIDIAN_RUN_HOST="+host)
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if attributes != nil {
 		attributes(c.SysProcAttr)
@@ -166,7 +196,7 @@ func start(host string, c *exec.Cmd) (*Seat, error) {
 	c.WaitDelay = time.Second
 	err = c.Start()
 	if err = errors.Join(err, w.Close()); err != nil {
-		return nil, fmt.Errorf("host %s: %w", host, err)
+		return nil, &HostError{host, err}
 	}
 	go func() {
 		_ = c.Wait()

@@ -10,8 +10,19 @@ import (
 	"path/filepath"
 	"time"
 
+	"meridian/internal/experiment/place"
 	"meridian/internal/experiment/protocol"
 )
+
+// NotPlaced is the result of a run whose hosts could not be started.
+func NotPlaced(err error, began time.Time) *Result {
+	f := &Failure{What: err.Error()}
+	var of *place.HostError
+	if errors.As(err, &of) {
+		f.Host, f.What = of.Host, of.Err.Error()
+	}
+	return &Result{BeganNs: began.UnixNano(), EndedNs: time.Now().UnixNano(), Cause: f}
+}
 
 // finish ends all daemons and brings files back, as far as hosts answer.
 func (c *controller) finish() {

@@ -189,6 +189,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		c.r.Hosts, c.seats, c.byHost[s.Host] = append(c.r.Hosts, h), append(c.seats, one), one
 		go c.read(one)
 	}
+	for _, s := range o.Place.Extra {
+		go c.watch(&seat{Seat: s})
+	}
 	running, cancel := context.WithTimeout(ctx, o.Run.Timeout)
 	defer cancel()
 	err := c.phases(running)
@@ -226,6 +229,19 @@ func (c *controller) read(s *seat) {
 		if e.err != nil {
 			return
 		}
+	}
+}
+
+// watch tells the end of what is no host.
+func (c *controller) watch(s *seat) {
+	select {
+	case <-s.Exited():
+	case <-c.done:
+		return
+	}
+	select {
+	case c.events <- event{from: s, err: io.EOF}:
+	case <-c.done:
 	}
 }
 
