@@ -121,8 +121,12 @@ bench-subscribe: build ## the time from a sensor to a subscriber of the server's
 	bin/subscribebench -rate 38000 -flush 100ms -batch 20ms $(FLAGS)
 
 .PHONY: archive
-archive: ## what servers archive, in versitygw that is killed and started again; builds it, minutes at first
-	go test -count 1 -v -timeout 60m ./internal/collect/archive -run TestObjectStoresOfOthers -tags peers
+archive: ## what servers archive, in versitygw and MinIO that are killed and started again; builds them, minutes at first
+	go test -count 1 -v -timeout 60m ./internal/collect/archive ./cmd/meridian -run TestObjectStoresOfOthers -tags peers
+
+.PHONY: nats
+nats: ## servers and agents as NATS's own client shows them; builds it, minutes at first
+	go test -count 1 -v -timeout 60m ./internal/collect/service -run TestTheClientOfNATS -tags peers
 
 bench-collect: build ## how fast a trace is copied to servers, beside a TCP connection into a file and beside JetStream that syncs
 	go build -o bin/collectbench ./tools/collectbench
