@@ -36,7 +36,6 @@ type audit struct {
 	counts   *ebpf.Map // audits of bpf/audit.h; nil until the programs are loaded
 	missed   []uint64  // by processor
 	readAt   time.Time
-	enabled  uint64 // CLOCK_MONOTONIC when the counters were enabled, ns
 	finished bool
 	stalled  []int // processors whose counters did not count all the time
 }
@@ -51,8 +50,11 @@ type tally struct {
 	previous []int64 // by processor: missed in the reading before
 }
 
-// counter is perf's counter of a tracepoint on a processor.
-type counter struct{ fd, cpu int }
+// counter is perf's counter of a tracepoint on a processor. It counts since an instant of CLOCK_MONOTONIC, ns, or shortly before.
+type counter struct {
+	fd, cpu int
+	since   uint64
+}
 
 // minReadInterval is the least time between two readings that are held against each other. A difference that lasts only while
 // an interrupt is handled is not in both.
@@ -121,7 +123,7 @@ func openAudit(programs []string) (a *audit, err error) {
 			if err != nil {
 				return a, fmt.Errorf("perf counter of tracepoint %s on processor %d: %w", program, cpu, err)
 			}
-			t.counters = append(t.counters, counter{fd, cpu})
+			t.counters = append(t.counters, counter{fd: fd, cpu: cpu})
 		}
 	}
 	return a, nil
@@ -157,12 +159,13 @@ func (a *audit) give(programs *ebpf.Collection) error {
 
 // enable begins the count. The programs are attached by now: what is counted from here on, one of them is run for.
 func (a *audit) enable() error {
-	a.enabled = clock.Monotonic.Now()
 	for _, t := range a.tallies {
-		for _, c := range t.counters {
+		for i := range t.counters {
+			c := &t.counters[i]
 			if err := unix.IoctlSetInt(c.fd, unix.PERF_EVENT_IOC_ENABLE, 0); err != nil {
 				return fmt.Errorf("kernel events: enabling the perf counter of tracepoint %s on processor %d: %w", t.program, c.cpu, err)
 			}
+			c.since = clock.Monotonic.Now()
 		}
 	}
 	return nil
@@ -271,12 +274,14 @@ func (a *audit) finish() error {
 func (a *audit) final(t *tally) ([]int64, error) {
 	counts := make(map[int]uint64)
 	for _, c := range t.counters {
+		// The instants lie within the time that is counted, however long this thread had to wait for a processor.
+		elapsed := clock.Monotonic.Now() - c.since
 		n, running, err := c.read()
 		if err != nil {
 			return nil, fmt.Errorf("kernel events: perf counter of tracepoint %s on processor %d: %w", t.program, c.cpu, err)
 		}
 		counts[c.cpu] = n
-		if elapsed := clock.Monotonic.Now() - a.enabled; running+elapsed/100+uint64(100*time.Millisecond) < elapsed {
+		if running+elapsed/100+uint64(100*time.Millisecond) < elapsed {
 			a.stall(c.cpu)
 		}
 	}

@@ -78,7 +78,7 @@ func unseenFor(t *testing.T, r *Recorder, attach bool, do func()) (most uint64) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		counters = append(counters, counter{fd, g.cpu})
+		counters = append(counters, counter{fd: fd, cpu: g.cpu})
 		defer unix.Close(fd)
 	}
 	if err := r.links[0].Close(); err != nil { // the first that Open attaches
@@ -202,7 +202,8 @@ func TestAProcessorWhoseCounterStoodStillIsNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for clock.Monotonic.Now()-r.audit.enabled < uint64(150*time.Millisecond) {
+	since, stopped := r.audit.tallies[0].counters[0].since, clock.Monotonic.Now()
+	for now := stopped; now-stopped < uint64(150*time.Millisecond)+(now-since)/50; now = clock.Monotonic.Now() {
 		datagrams(t, 1)
 	}
 	if err := r.Stop(); err != nil {
