@@ -116,6 +116,11 @@ func TestSnapshotsOfARecordingThatDropsAreWholeAroundTheInstant(t *testing.T) {
 	rings, dir := t.TempDir(), filepath.Join(t.TempDir(), "trace")
 	_, end := recorded(t, Options{Dir: dir, Rings: []string{rings}, Keep: Keep{Bytes: MinKeepBytes}, SnapshotAfter: 50 * time.Millisecond})
 	p := program(t, "victim", rings, "GOROUTINES=2", "BUFFERS=64")
+	for some, end := false, time.Now().Add(2*time.Minute); !some; time.Sleep(time.Millisecond) {
+		if _, some, _ = retention.Of(dir); !some && time.Now().After(end) {
+			t.Fatal("nothing is dropped")
+		}
+	}
 	var all sync.WaitGroup
 	for range 3 {
 		all.Go(func() {
