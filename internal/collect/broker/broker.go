@@ -98,6 +98,9 @@ func Start(o Options) (*Broker, error) {
 	if b.s, err = server.NewServer(options); err != nil {
 		return nil, err
 	}
+	if o.Log != nil {
+		b.s.SetLogger(&refusals{say: o.Log}, false, false)
+	}
 	b.s.Start()
 	b.setKeys(o.Users)
 	go b.watchKeys()
