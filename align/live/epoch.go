@@ -92,17 +92,17 @@ func (e *epoch) cut(at clock.HostTime) {
 	e.replace(&r)
 }
 
-// shownAt returns the map for a reading, one without bounds where none hold.
-func (e *epoch) shownAt(at clock.HostTime) *clock.Map {
+// shownAt returns the map for a reading, one without bounds where none hold, and the component of its timeline.
+func (e *epoch) shownAt(at clock.HostTime) (m *clock.Map, component int) {
 	for i := len(e.runs) - 1; i >= 0; i-- {
 		if r := e.runs[i]; at >= r.First && at <= r.Last {
 			if at <= r.Until {
-				return &r.Map
+				return &r.Map, r.Component
 			}
 			break
 		}
 	}
-	return &clock.Map{}
+	return &clock.Map{}, -1
 }
 
 // unbind shows the epoch without bounds behind a reading.

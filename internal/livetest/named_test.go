@@ -40,3 +40,19 @@ func TestClockThatIsSetBackAfterADoubtIsFound(t *testing.T) {
 		t.Errorf("the second step was found after %v", w.Unfound[1])
 	}
 }
+
+// Groups of clocks become one while messages between them are on their way: no clock bends for that, and none is set (play fails for both).
+func TestGroupsThatJoinAreNotAccused(t *testing.T) {
+	var joined int64
+	for seed := uint64(1); seed <= 20; seed++ {
+		s := livetest.Mesh(seed, 8, time.Hour, time.Hour, 500*time.Millisecond, time.Hour, live.Options{Interval: 5 * time.Second, Align: cheap})
+		s.Span = 2 * time.Second
+		w := play(t, s)
+		if joined += w.Changes[live.Joined]; w.Alarms > 0 {
+			t.Errorf("seed %d: %d changes that a command exits with 3 for", seed, w.Alarms)
+		}
+	}
+	if joined < 100 {
+		t.Errorf("clocks joined %d times", joined)
+	}
+}
