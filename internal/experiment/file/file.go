@@ -57,6 +57,7 @@ type Run struct {
 	Daemons  []Daemon
 	Schedule []Block
 	Expect   []Check
+	Outputs  []string // names of files for the timeline, beside the page
 	Files    []string // to copy to each host, relative to the file
 	Tree     any      // what the file says, resolved, as JSON has it
 }

@@ -38,6 +38,7 @@ var tables = map[string][]key{
 		{"links", formLinks, "what connects hosts in namespaces (default: all with all)", false},
 		{"daemons", formDaemons, "daemons by name", true},
 		{"schedule", formSchedule, "blocks, one after the other: DAEMON.PHASE, or a list of those, which start together", true},
+		{"outputs", formTexts, "the timeline in other formats too: names with an ending as for 'meridian align', such as timeline.plot", false},
 		{"expect", formChecks, "what must hold at the end", false},
 	},
 	"host": {

@@ -54,8 +54,21 @@ func (c *controller) finish() {
 		_ = s.out.Write(protocol.Order{Gather: g})
 	}
 	c.drain(gatherWithin, "send their files", func(s *seat) bool { return s.got != nil || !s.stopped })
+	lacking := make(map[string]int) // DAEMON: PATTERN, on how many hosts
 	for _, s := range c.seats {
 		c.gathered(s)
+		if s.got != nil {
+			for _, p := range s.got.Patterns {
+				lacking[p]++
+			}
+		}
+	}
+	for _, d := range c.o.Run.Daemons {
+		for _, p := range d.Gather {
+			if name := d.Name + ": " + p; c.r.Cause == nil && lacking[name] == len(d.Hosts) {
+				c.warn("nothing to gather on any host: %s", name)
+			}
+		}
 	}
 }
 
@@ -92,11 +105,6 @@ func (c *controller) gathered(s *seat) {
 		c.warn("host %s: not all files came: %s", s.Host, s.got.Error)
 	case err != nil:
 		c.warn("host %s: %v", s.Host, err)
-	}
-	if c.r.Cause == nil {
-		for _, p := range s.got.Patterns {
-			c.warn("host %s: nothing to gather: %s", s.Host, p)
-		}
 	}
 }
 

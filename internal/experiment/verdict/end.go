@@ -4,6 +4,7 @@ package verdict
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,6 +28,14 @@ func (r *Report) End(ctx context.Context, run *file.Run, result *schedule.Result
 		r.Problems = append(r.Problems, err.Error())
 	}
 	r.Promises = append(r.Promises, result.Missing...)
+	for _, call := range r.calls() {
+		var said struct {
+			Missing string `json:"missing"`
+		}
+		if json.Unmarshal(call.Result, &said) == nil && said.Missing != "" {
+			r.Promises = append(r.Promises, fmt.Sprintf("host %s, daemon %s: %s", call.Host, call.Daemon, said.Missing))
+		}
+	}
 	if err := r.align(ctx, run, extra); err != nil {
 		r.Problems = append(r.Problems, "timeline: "+err.Error())
 	}
@@ -76,7 +85,7 @@ func (r *Report) align(ctx context.Context, run *file.Run, extra []string) error
 			o.Select.Pairs = append(o.Select.Pairs, pair)
 		}
 	}
-	for _, name := range append([]string{timelineName, alignmentName}, extra...) {
+	for _, name := range slices.Concat([]string{timelineName, alignmentName}, run.Outputs, extra) {
 		o.Outputs = append(o.Outputs, filepath.Join(r.Directory, name))
 	}
 	out, err := pipeline.Run(ctx, traces, o)
