@@ -73,6 +73,9 @@ func (f *file) write() error {
 	if err := f.json("plots", f.data.Plots()); err != nil {
 		return err
 	}
+	if err := f.requests(); err != nil {
+		return err
+	}
 	if err := f.tiles(list); err != nil {
 		return err
 	}

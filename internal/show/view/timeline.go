@@ -43,6 +43,7 @@ func (r *Report) Attach(b *index.Builder) error {
 type Timeline struct {
 	*index.Index
 	report Report
+	causes causes
 }
 
 // IsIndex reports whether a file is an index.

@@ -8,7 +8,7 @@ import * as Dock from "./dock.js";
 import { Held } from "./held.js";
 import * as Time from "./time.js";
 
-/** @import { About, Growth, LiveUpdate, Tile } from "./types.js" */
+/** @import { About, Growth, LiveUpdate, RequestQuery, Tile } from "./types.js" */
 
 const FirstKeys = 3;
 const MaxKeys = 8;
@@ -70,6 +70,8 @@ const Served = {
   },
   events(/** @type {number} */ from, /** @type {number} */ count) { return this.json("events", { from, count }); },
   search(/** @type {any} */ q, /** @type {number} */ after, /** @type {number} */ limit) { return this.json("search", { q, after, limit }); },
+  requests(/** @type {any} */ query) { return this.json("requests", query); },
+  path(/** @type {number} */ request) { return this.json("path", { request }); },
 };
 
 export async function open() {
@@ -472,3 +474,15 @@ export const search = (q, after = -1, limit = 100) => source.search(q, after, li
 export const violations = () => again("violations");
 
 export const plots = () => again("plots");
+
+/**
+ * requestList lists what was asked and answered.
+ * @param {RequestQuery} query
+ */
+export const requestList = (query) => source.requests(query);
+
+/**
+ * pathOf is the critical path of a request, by its number.
+ * @param {number} request
+ */
+export const pathOf = (request) => source.path(request);

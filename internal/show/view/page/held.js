@@ -4,6 +4,8 @@ import * as Data from "./data.js";
 import * as Decode from "./decode.js";
 import * as Query from "./query.js";
 
+/** @import { RequestQuery } from "./types.js" */
+
 // Held takes the elements of one file, each unpacked when it is first needed.
 export const Held = {
   /** @type {Map<string, number>} a tile's key -> the number of its element */
@@ -68,6 +70,23 @@ export const Held = {
       const event = block?.find((/** @type {any} */ x) => x.event === e);
       if (event) found.push(event);
     }
+    return found;
+  },
+  // requests chooses among the slowest that the file holds; percentiles are of all.
+  async requests(/** @type {RequestQuery} */ { sort = "total", q = "", n = 100, from, to }) {
+    if (!this.parts.has("requests") && !document.getElementById("requests")) return { count: 0, matched: 0, requests: [], groups: [] };
+    const all = await this.part("requests", (/** @type {Uint8Array<ArrayBuffer>} */ bytes) => JSON.parse(new TextDecoder().decode(bytes)));
+    const words = q.toLowerCase().split(/\s+/).filter(Boolean), host = (/** @type {number} */ h) => Data.about.hosts[h].name, hostOf = (/** @type {number} */ row) => host(Data.about.rows[row].host);
+    const holds = (/** @type {string} */ text) => words.every((w) => text.toLowerCase().includes(w));
+    const value = { total: (/** @type {any} */ r) => r.total, beyond: (/** @type {any} */ r) => r.beyond, server: (/** @type {any} */ r) => r.serverTime, network: (/** @type {any} */ r) => r.network, client: (/** @type {any} */ r) => r.clientTime, begin: (/** @type {any} */ r) => -r.begin }[sort] ?? ((/** @type {any} */ r) => r.total);
+    const chosen = all.requests.filter((/** @type {any} */ r) => holds(`${r.name} ${hostOf(r.client)} ${hostOf(r.server)}`) && (from === undefined || to === undefined || (r.begin < to && r.begin + r.total >= from)));
+    chosen.sort((/** @type {any} */ a, /** @type {any} */ b) => value(b) - value(a) || a.id - b.id);
+    return { count: all.count, matched: chosen.length, held: all.requests.length, requests: chosen.slice(0, n), groups: all.groups.filter((/** @type {any} */ g) => holds(`${g.name} ${host(g.client)} ${host(g.server)}`)) };
+  },
+  async path(/** @type {number} */ request) {
+    const all = await this.part("requests", (/** @type {Uint8Array<ArrayBuffer>} */ bytes) => JSON.parse(new TextDecoder().decode(bytes)));
+    const found = all.paths[request];
+    if (!found) throw new Error("this file holds the paths of the slowest requests only; meridian view shows all");
     return found;
   },
   // search looks at the events that the file holds, a block at a time; it gives up after a while, to be asked again.

@@ -17,6 +17,7 @@ import * as Measure from "./measure.js";
 import * as Minimap from "./minimap.js";
 import * as Order from "./order.js";
 import * as Pointer from "./pointer.js";
+import * as Requests from "./requests.js";
 import * as Rows from "./rows.js";
 import * as Runs from "./runs.js";
 import * as Search from "./search.js";
@@ -27,7 +28,7 @@ import * as View from "./view.js";
 import * as Violations from "./violations.js";
 
 // The panels, in the order of their tabs.
-const panels = [Details, Order, Measure, Search, Violations, Chain, Delays, Clocks, Switches, Tables, Share, Help];
+const panels = [Details, Requests, Order, Measure, Search, Violations, Chain, Delays, Clocks, Switches, Tables, Share, Help];
 
 async function start() {
   const notice = byId("notice");

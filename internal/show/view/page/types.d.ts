@@ -309,6 +309,99 @@ export interface Hovered {
   to: number;
 }
 
+/** What requests are asked for: sort is total, beyond, server, network, client or begin. */
+export interface RequestQuery {
+  sort?: string;
+  q?: string;
+  n?: number;
+  from?: number;
+  to?: number;
+}
+
+/** A length by the estimate, and between which it truly is. */
+export interface RequestLength {
+  estimate: number;
+  low: number | null;
+  high: number | null;
+  impossible?: boolean;
+}
+
+export interface TimelineRequest {
+  id: number;
+  kind: "span" | "exchange";
+  name: string;
+  client: number; // row
+  server: number;
+  begin: number;
+  total: number;
+  beyond: number; // of the total, beyond the median of like requests
+  clientTime: number;
+  serverTime: number;
+  network: number;
+  there: RequestLength;
+  back: RequestLength;
+  event: number;
+  last: number;
+  messages: number;
+  overlapping?: boolean;
+}
+
+/** Percentiles of the totals of requests of one name between two hosts. */
+export interface RequestGroup {
+  name: string;
+  client: number; // host
+  server: number;
+  count: number;
+  p50: number;
+  p90: number;
+  p99: number;
+  most: number;
+}
+
+export interface RequestList {
+  count: number;
+  matched: number;
+  held?: number; // in one file: how many it has
+  requests: TimelineRequest[];
+  groups: RequestGroup[];
+}
+
+/** A part of a critical path: a stretch of a row, or a message on its way from one. */
+export interface PathPiece {
+  row: number;
+  from: number; // -1: no message
+  begin: number;
+  end: number;
+  name: string;
+  depth: number;
+  low?: number;
+  high?: number;
+  assumed?: boolean;
+  unresolved?: boolean;
+}
+
+export interface PathItem {
+  name: string;
+  host: number;
+  fromHost: number; // of a way; -1
+  estimate: number;
+  low: number;
+  high: number;
+  beyondLow: number;
+  beyondHigh: number;
+  pieces: number;
+}
+
+export interface RequestPath {
+  request: TimelineRequest;
+  pieces: PathPiece[];
+  items: PathItem[];
+  total: number[]; // items of which each can be the longest
+  beyond: number[];
+  like: number;
+  contradiction?: boolean;
+}
+
 /** One of two events, or places, that are compared. */
 export interface End {
   event: number | null;
@@ -572,4 +665,6 @@ export interface DataSource {
   tiles(keys: string[], signal: AbortSignal): Promise<Map<string, Uint8Array<ArrayBuffer>>>;
   events(from: number, count: number): Promise<TimelineEvent[]>;
   search(q: string, after: number, limit: number): Promise<Found>;
+  requests(query: RequestQuery): Promise<RequestList>;
+  path(request: number): Promise<RequestPath>;
 }

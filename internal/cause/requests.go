@@ -1,0 +1,144 @@
+package cause
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Kinds of requests, by how they were found.
+const (
+	KindSpan     = "span"     // a client's span and the messages that begin and end it
+	KindExchange = "exchange" // messages that went there and back by turns
+)
+
+// Request is one request with its reply. There and Back are the messages; of an exchange of several each way, the last of
+// the request and the first of the reply.
+type Request struct {
+	Kind           string
+	Client, Server int   // rows
+	Class          int   // name of the client's slice; -1 for none
+	Begin, End     int64 // by the client's clock
+	There, Back    Message
+	Event, Last    int64 // the client's first and last event
+	Served         int   // of Model.Ends, the server's slice; -1 for none
+	Messages       int
+	Overlapping    bool // several were under way at once: it is not known which reply is whose
+}
+
+// Total is how long it took, by the client's clock.
+func (r *Request) Total() int64 { return r.End - r.Begin }
+
+// ServerTime is from the request's arrival to the reply's sending, by the server's clock.
+func (r *Request) ServerTime() int64 { return r.Back.Sent - r.There.Received }
+
+// Network is the time of both ways together, which is exact.
+func (r *Request) Network() int64 {
+	return r.There.Received - r.There.Sent + r.Back.Received - r.Back.Sent
+}
+
+// ClientTime is what remains: before the request was sent and after its reply came.
+func (r *Request) ClientTime() int64 { return r.Total() - r.ServerTime() - r.Network() }
+
+// Ways returns between which lengths the two ways took.
+func (m *Model) Ways(r *Request) (there, back Interval) { return m.ways(r.There, r.Back) }
+
+// Requests lists the requests of a model, in order of their begin: first those of spans, then exchanges of the messages
+// that no span has.
+func (m *Model) Requests() []Request {
+	bySent, byReceived := make(map[int64]int, len(m.Messages)), make(map[int64]int, len(m.Messages))
+	for i := range m.Messages {
+		bySent[m.Messages[i].SentEvent], byReceived[m.Messages[i].ReceivedEvent] = i, i
+	}
+	served := make(map[int64]int, len(m.Ends)) // by its first event
+	for i := range m.Ends {
+		served[m.Ends[i].Event] = i
+	}
+	var out []Request
+	used := make([]bool, len(m.Messages))
+	for i := range m.Ends {
+		s := &m.Ends[i]
+		there, begins := bySent[s.Event]
+		back, ends := byReceived[s.Last]
+		if !begins || !ends || m.Hosts[m.Messages[there].To] != m.Hosts[m.Messages[back].From] {
+			continue
+		}
+		r := Request{Kind: KindSpan, Client: s.Row, Server: m.Messages[there].To, Class: s.Class, Begin: s.Begin, End: s.End, There: m.Messages[there], Back: m.Messages[back],
+			Event: s.Event, Last: s.Last, Served: -1, Messages: 2}
+		if k, is := served[r.There.ReceivedEvent]; is {
+			r.Served = k
+		}
+		used[there], used[back] = true, true
+		out = append(out, r)
+	}
+	out = append(out, m.exchanges(used)...)
+	slices.SortFunc(out, func(a, b Request) int { return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.Event, b.Event)) })
+	return out
+}
+
+// exchanges finds requests in the messages that are not used: between two rows, what goes one way and then the other.
+// The client is the row that sends first.
+func (m *Model) exchanges(used []bool) (out []Request) {
+	pairs := make(map[[2]int][]int)
+	var order [][2]int
+	for i := range m.Messages {
+		x := &m.Messages[i]
+		if used[i] || m.Hosts[x.From] == m.Hosts[x.To] && x.From == x.To {
+			continue
+		}
+		key := [2]int{min(x.From, x.To), max(x.From, x.To)}
+		if pairs[key] == nil {
+			order = append(order, key)
+		}
+		pairs[key] = append(pairs[key], i)
+	}
+	for _, key := range order {
+		out = m.alternating(out, key, pairs[key])
+	}
+	return out
+}
+
+// alternating cuts the messages between two rows into exchanges, in the order of the client's own clock. A reply belongs to
+// a request if the server sent it after all of the request had come; else they overlap, and are one conversation.
+func (m *Model) alternating(out []Request, rows [2]int, list []int) []Request {
+	a := rows[0]
+	at := func(i int) int64 { // on the clock of row a
+		if x := &m.Messages[i]; x.From == a {
+			return x.Sent
+		}
+		return m.Messages[i].Received
+	}
+	slices.SortStableFunc(list, func(i, j int) int { return cmp.Compare(at(i), at(j)) })
+	client := m.Messages[list[0]].From
+	if client != a {
+		// The other row may have sent first: by its own clock, before anything came to it.
+		a = client
+		slices.SortStableFunc(list, func(i, j int) int { return cmp.Compare(at(i), at(j)) })
+	}
+	for i := 0; i < len(list); {
+		if m.Messages[list[i]].From != client { // a reply to what was not recorded
+			i++
+			continue
+		}
+		first, asked := i, int64(minInstant)
+		var there Message
+		for ; i < len(list) && m.Messages[list[i]].From == client; i++ {
+			if x := &m.Messages[list[i]]; x.Received > asked {
+				asked, there = x.Received, *x
+			}
+		}
+		if i == len(list) {
+			break
+		}
+		answer, over := i, false
+		back := m.Messages[list[i]]
+		for ; i < len(list) && m.Messages[list[i]].From != client; i++ {
+			over = over || m.Messages[list[i]].Sent < asked
+		}
+		begin, last := m.Messages[list[first]], m.Messages[list[i-1]]
+		out = append(out, Request{Kind: KindExchange, Client: client, Server: rows[0] + rows[1] - client, Class: -1, Begin: begin.Sent, End: last.Received, There: there, Back: back,
+			Event: begin.SentEvent, Last: last.ReceivedEvent, Served: -1, Messages: i - first, Overlapping: over || answer == first})
+	}
+	return out
+}
+
+const minInstant = -1 << 63

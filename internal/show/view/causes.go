@@ -1,0 +1,215 @@
+package view
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"sync"
+
+	"meridian/internal/cause"
+	"meridian/internal/show/index"
+)
+
+// causes are the requests of a timeline and what their paths need. They are made when they are first asked for.
+type causes struct {
+	once    sync.Once
+	walking sync.Mutex // a path is found by one at a time
+	err     error
+	model   *cause.Model
+	list    []cause.Request
+	paths   *cause.Paths
+	groups  map[groupKey][]int // requests by name and hosts
+	median  map[groupKey]int64 // of their totals
+}
+
+// groupKey is what like requests have in common.
+type groupKey struct{ class, client, server int }
+
+// mostSlices bounds the slices of the clients of exchanges that are held while these are named.
+const mostSlices = 4 << 20
+
+// causesOf returns the requests of the timeline.
+func (t *Timeline) causesOf() (*causes, error) {
+	c := &t.causes
+	c.once.Do(func() { c.err = c.build(t) })
+	return c, c.err
+}
+
+func (c *causes) build(t *Timeline) error {
+	a := t.About()
+	m := &cause.Model{Spans: make(map[int64]cause.Span), MinDelay: a.MinDelay, Bounds: boundsOf(a)}
+	c.model = m
+	for i := range a.Rows {
+		m.Hosts = append(m.Hosts, a.Rows[i].Host)
+	}
+	m.Slices = func(row int, from, to int64) (list []cause.Slice) {
+		for _, l := range a.Rows[row].Lanes {
+			if l.Kind != "slices" {
+				continue
+			}
+			err := t.Items(l.Lane, from, to, func(it *index.Item) { list = append(list, sliceOf(it, row, l.Depth)) })
+			c.err = cmp.Or(c.err, err)
+		}
+		return list
+	}
+	for _, l := range a.Links {
+		err := t.Items(l.Lane, 0, 1<<62, func(it *index.Item) {
+			m.Messages = append(m.Messages, cause.Message{From: l.From, To: l.To, Sent: it.At, Received: it.To, SentEvent: it.Event, ReceivedEvent: it.Other})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := c.ends(t, a); err != nil {
+		return err
+	}
+	c.list = m.Requests()
+	if err := c.name(t, a); err != nil {
+		return err
+	}
+	c.paths = cause.NewPaths(m, c.list)
+	c.groups = make(map[groupKey][]int)
+	for i := range c.list {
+		key := c.groupOf(&c.list[i])
+		c.groups[key] = append(c.groups[key], i)
+	}
+	return nil
+}
+
+func (c *causes) groupOf(r *cause.Request) groupKey {
+	return groupKey{r.Class, c.model.Hosts[r.Client], c.model.Hosts[r.Server]}
+}
+
+func sliceOf(it *index.Item, row, depth int) cause.Slice {
+	return cause.Slice{Begin: it.At, End: it.To, Row: row, Depth: depth, Class: it.Class, Event: it.Event, Last: it.Other}
+}
+
+// ends finds the slices that messages begin or end, and the spans.
+func (c *causes) ends(t *Timeline, a *index.About) error {
+	m := c.model
+	number := func(text string) uint64 {
+		n, err := strconv.ParseUint(text[max(0, len(text)-16):], 16, 64)
+		if err != nil {
+			return 0
+		}
+		return n
+	}
+	err := t.Texts([]string{"span_id", "trace_id", "parent_span_id"}, func(event int64, texts []string) {
+		if id := number(texts[0]); id != 0 {
+			m.Spans[event] = cause.Span{Trace: number(texts[1]), ID: id, Parent: number(texts[2])}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	touched := make(map[int64]bool, 2*len(m.Messages))
+	linked := make(map[int]bool)
+	for i := range m.Messages {
+		x := &m.Messages[i]
+		touched[x.SentEvent], touched[x.ReceivedEvent] = true, true
+		linked[x.From], linked[x.To] = true, true
+	}
+	for row := range a.Rows {
+		if !linked[row] && len(m.Spans) == 0 {
+			continue
+		}
+		for _, l := range a.Rows[row].Lanes {
+			if l.Kind != "slices" {
+				continue
+			}
+			err := t.Items(l.Lane, 0, 1<<62, func(it *index.Item) {
+				if touched[it.Event] || it.Other >= 0 && touched[it.Other] {
+					m.Ends = append(m.Ends, sliceOf(it, row, l.Depth))
+				} else if _, is := m.Spans[it.Event]; is {
+					m.Inner = append(m.Inner, sliceOf(it, row, l.Depth))
+				}
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// name gives exchanges the name of the deepest slice of the client that holds all of them.
+func (c *causes) name(t *Timeline, a *index.About) error {
+	clients := make(map[int][]int)
+	for i := range c.list {
+		if r := &c.list[i]; r.Kind == cause.KindExchange {
+			clients[r.Client] = append(clients[r.Client], i)
+		}
+	}
+	for row, list := range clients {
+		for _, l := range a.Rows[row].Lanes {
+			if l.Kind != "slices" || l.Items > mostSlices {
+				continue
+			}
+			var lane []cause.Slice // in order, and without overlaps
+			if err := t.Items(l.Lane, 0, 1<<62, func(it *index.Item) { lane = append(lane, sliceOf(it, row, l.Depth)) }); err != nil {
+				return err
+			}
+			for _, i := range list {
+				r := &c.list[i]
+				k, _ := slices.BinarySearchFunc(lane, r.Begin, func(s cause.Slice, at int64) int {
+					if s.Begin <= at {
+						return -1
+					}
+					return 1
+				})
+				if k > 0 && lane[k-1].End >= r.End {
+					r.Class = lane[k-1].Class // lanes come in order of depth
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// boundsOf returns the bounds of instants by the corners of their rows' clocks, with the step of the stamps.
+func boundsOf(a *index.About) func(row int, at int64) cause.Bounds {
+	return func(row int, at int64) cause.Bounds {
+		r := &a.Rows[row]
+		number := r.Clock
+		for i := range r.Clocks {
+			if i == 0 || r.Clocks[i].At <= at {
+				number = r.Clocks[i].Clock
+			}
+		}
+		if number < 0 {
+			return cause.Bounds{Above: max(0, a.Step-1), Known: true}
+		}
+		k := &a.Clocks[number]
+		if !k.Low || !k.High || len(k.Corners) == 0 {
+			return cause.Bounds{}
+		}
+		below, above := cornersAt(k.Corners, at)
+		return cause.Bounds{Below: below, Above: above + max(0, k.Granularity-1), Known: true}
+	}
+}
+
+// cornersAt interpolates the bounds between corners, rounded outwards.
+func cornersAt(list []index.Corner, at int64) (below, above int64) {
+	i, _ := slices.BinarySearchFunc(list, at, func(c index.Corner, at int64) int {
+		if c.At <= at {
+			return -1
+		}
+		return 1
+	})
+	if i == 0 {
+		return list[0].Below, list[0].Above
+	}
+	x := &list[i-1]
+	if i == len(list) {
+		return x.Below, x.Above
+	}
+	y := &list[i]
+	part := float64(at-x.At) / float64(y.At-x.At)
+	between := func(a, b int64) int64 {
+		if a == b {
+			return a
+		}
+		return min(max(a, b), a+int64(float64(b-a)*part)+1)
+	}
+	return between(x.Below, y.Below), between(x.Above, y.Above)
+}

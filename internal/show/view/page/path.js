@@ -1,0 +1,162 @@
+// path: the critical path of a request: what it waited for, piece by piece, without a gap. A sentence says what took
+// longest; where the clocks' bounds leave more than one, it says "undecided between". The path is drawn over the rows.
+
+import { App } from "./app.js";
+import { make, button, name, section, table, grouped } from "./elements.js";
+import * as Elements from "./elements.js";
+import * as Time from "./time.js";
+
+/** @import { PathItem, PathPiece, RequestPath } from "./types.js" */
+
+const Least = 0.003; // of a path, from which a piece is listed by itself in the bar
+/** @type {RequestPath | null} */
+export let shown = null;
+/** @type {PathPiece | null} */
+let current = null;
+/** @type {any} */
+let pieces;
+
+/**
+ * @param {number} host
+ */
+const hostName = (host) => App.about.hosts[host]?.name ?? `host ${host}`;
+
+/**
+ * itemName says what an item of a path is.
+ * @param {PathItem} item
+ */
+export const itemName = (item) => (item.fromHost >= 0 ? `on the wire ${hostName(item.fromHost)} → ${hostName(item.host)}` : `${item.name || "no slice (waiting, or not recorded)"} on ${hostName(item.host)}`);
+
+/**
+ * pieceName says what a piece of a path is.
+ * @param {PathPiece} piece
+ */
+export function pieceName(piece) {
+  const host = App.hostOf(piece.row).name;
+  if (piece.from >= 0) return `on the wire ${App.hostOf(piece.from).name} → ${host}`;
+  if (piece.unresolved) return `${piece.name ? `${piece.name}: ` : ""}not resolved further`;
+  return `${piece.name || "no slice (waiting, or not recorded)"}${piece.assumed ? " (assumed)" : ""}`;
+}
+
+/**
+ * range writes between which lengths an item is; beyond some days nothing bounds it.
+ * @param {number} low
+ * @param {number} high
+ * @param {(ns: number) => string} write
+ */
+export function range(low, high, write) {
+  const open = 2 ** 46;
+  if (low === high) return write(low);
+  return Elements.interval(low < -open ? null : low, high > open ? null : high, write);
+}
+
+/**
+ * sentences says what a path is: what took longest, and what is unusual about it.
+ * @param {RequestPath} path
+ * @param {(ns: number) => string} duration
+ * @returns {{ total: string, beyond: string }}
+ */
+export function sentences({ request, items, total, beyond, like, contradiction }, duration) {
+  const list = (/** @type {number[]} */ chosen, /** @type {(item: PathItem) => string} */ length) => chosen.slice(0, 4).map((i) => `${itemName(items[i])} (${length(items[i])})`).join(", or ") + (chosen.length > 4 ? `, or ${chosen.length - 4} more` : "");
+  const whole = (/** @type {PathItem} */ x) => range(x.low, x.high, duration), excess = (/** @type {PathItem} */ x) => range(x.beyondLow, x.beyondHigh, duration);
+  const wire = request.overlapping ? "" : ` Network ${duration(request.network)} both ways.`;
+  if (contradiction) return { total: `${duration(request.total)} in all. Undecided: the bounds of the clocks contradict the messages.${wire}`, beyond: "" };
+  const most = total.length === 1 ? `The longest part: ${list(total, whole)}.` : `Undecided what took longest, the bounds of the clocks leave: ${list(total, whole)}.`;
+  const unusual = !beyond.length ? (like ? `Only ${like} like requests: too few to say what is unusual.` : "No like requests to compare with.")
+    : request.beyond <= 0 ? `Not slower than the median of ${like} like requests.`
+    : beyond.length === 1 ? `Beyond ${like} like requests: ${list(beyond, excess)}.`
+    : `Beyond ${like} like requests, undecided: ${list(beyond, excess)}.`;
+  return { total: `${duration(request.total)} in all. ${most}${wire}`, beyond: unusual };
+}
+
+/**
+ * bar is the path as one line of pieces; those too short for a pixel are joined with their neighbours.
+ * @param {RequestPath} path
+ */
+function bar({ pieces: all, request }) {
+  const whole = Math.max(1, request.total), list = all.filter((p) => p.end - p.begin >= Least * whole);
+  return make("div", { class: "path-bar", role: "img", "aria-label": `path of ${grouped(all.length)} pieces` }, ...list.map((p) => {
+    const part = make("span", { class: p.from >= 0 ? "wire" : p.unresolved || !p.name ? "unknown" : "host", title: `${pieceName(p)}: ${App.duration(p.end - p.begin)}`, onclick: () => go(p) });
+    part.style.flexGrow = String(Math.max(0, (p.end - p.begin) / whole));
+    if (p.from < 0 && p.name) part.style.background = App.color(App.about.classes.findIndex((c) => c.name === p.name));
+    return part;
+  }));
+}
+
+/**
+ * @param {PathPiece} piece
+ */
+function go(piece) {
+  current = piece;
+  pieces?.mark(piece);
+  App.reveal(piece.row);
+  const span = Math.max(piece.end - piece.begin, 100) * 1.6;
+  App.go({ at: (piece.begin + piece.end) / 2, row: piece.row }, { span });
+}
+
+/**
+ * show writes a path into a box and draws it.
+ * @param {RequestPath | null} path
+ * @param {HTMLElement} box
+ */
+export function show(path, box) {
+  shown = path;
+  current = null;
+  App.redraw(2);
+  if (!path) { box.replaceChildren(); return; }
+  const said = sentences(path, App.duration), longest = path.pieces.reduce((best, p, i) => (p.end - p.begin > path.pieces[best].end - path.pieces[best].begin ? i : best), 0);
+  pieces = table({
+    caption: "Pieces of the path", rows: path.pieces, pick: go,
+    columns: [
+      { title: "what", text: (/** @type {PathPiece} */ p) => `${"· ".repeat(Math.min(p.depth, 6))}${path.pieces[longest] === p ? "▶ " : ""}${pieceName(p)}` },
+      { title: "where", text: (p) => (p.from >= 0 ? "" : `${App.hostOf(p.row).name} · ${App.about.rows[p.row].name}`) },
+      { title: "length", text: (p) => App.duration(p.end - p.begin), value: (p) => p.end - p.begin, number: true },
+      { title: "truly", text: (p) => (p.from >= 0 ? Elements.interval(p.low ?? null, p.high ?? null, Time.brief) : "exact") },
+      { title: "from", text: (p) => Time.since(p.begin), value: (p) => p.begin, number: true },
+    ],
+  });
+  const items = table({
+    caption: "Items of the path", rows: path.items, sort: { column: 1, down: true },
+    columns: [
+      { title: "item", text: (/** @type {PathItem} */ x) => itemName(x), value: (x) => itemName(x) },
+      { title: "total", text: (x) => range(x.low, x.high, App.duration), value: (x) => x.estimate, number: true },
+      { title: "beyond the usual", text: (x) => (path.like ? range(x.beyondLow, x.beyondHigh, App.duration) : "–"), value: (x) => x.beyondHigh, number: true },
+      { title: "pieces", text: (x) => grouped(x.pieces), value: (x) => x.pieces, number: true },
+    ],
+  });
+  const assumed = path.pieces.some((p) => p.assumed), unnamed = path.pieces.some((p) => p.from < 0 && !p.name);
+  box.replaceChildren(
+    section("Critical path", make("p", { class: "path-total", "aria-live": "polite" }, name(said.total)), make("p", { class: "path-beyond" }, name(said.beyond)), bar(path),
+      assumed ? make("p", { class: "note" }, "Assumed: what a row received in answer to its own message is taken to have been waited for. Spans with parents, or one row for each thread, make it exact.") : "",
+      unnamed ? make("p", { class: "note" }, "No slice: nothing that was recorded says what the row did there. Record system calls and switches (meridian record --kernel), or slices of the program.") : "",
+      make("p", { class: "buttons" }, button("clear the path", () => show(null, box)))),
+    section("Items", items), section("Pieces", pieces));
+}
+
+/**
+ * draw goes over the path: pieces of rows as thick lines, ways as lines between them.
+ * @param {CanvasRenderingContext2D} ctx
+ */
+export function draw(ctx) {
+  if (!shown) return;
+  const { theme, plot } = App;
+  ctx.save();
+  ctx.lineCap = "butt";
+  for (const [extra, color, alpha] of /** @type {[number, string, number][]} */ ([[3, theme.ground, 0.7], [0, theme.accent, 1]])) {
+    for (const p of shown.pieces) {
+      const from = p.from >= 0 ? p.from : p.row, y0 = App.endY(from), y1 = App.endY(p.row);
+      if (y0 === null || y1 === null) continue;
+      const x0 = App.x(p.begin, App.clockOf(from, p.begin)), x1 = App.x(p.end, App.clockOf(p.row, p.end));
+      if (Math.max(x0, x1) < 0 || Math.min(x0, x1) > plot.width) continue;
+      ctx.strokeStyle = p.from >= 0 && color === theme.accent ? theme.message : color;
+      ctx.globalAlpha = alpha;
+      ctx.lineWidth = (p.from >= 0 ? 2 : p === current ? 6 : 4) + extra;
+      ctx.setLineDash(p.unresolved || (p.from < 0 && !p.name) ? [4, 3] : []);
+      ctx.beginPath();
+      ctx.moveTo(x0, y0);
+      ctx.lineTo(p.from < 0 ? Math.max(x1, x0 + 1) : x1, y1);
+      ctx.stroke();
+    }
+  }
+  ctx.restore();
+}

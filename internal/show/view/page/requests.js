@@ -1,0 +1,118 @@
+// requests: what was asked and answered, the slowest first: how long each took, of that the server, both ways of the
+// network, and each way with its bound; and percentiles for each name and pair of hosts. A press shows one with its
+// critical path.
+
+import { App } from "./app.js";
+import { make, button, check, choice, section, table, grouped, plural } from "./elements.js";
+import * as Path from "./path.js";
+import * as Relation from "./relation.js";
+import * as Time from "./time.js";
+import * as View from "./view.js";
+
+/** @import { RequestGroup, RequestLength, RequestList, TimelineRequest } from "./types.js" */
+
+const sorts = /** @type {[string, string][]} */ ([["total", "longest"], ["beyond", "furthest beyond the median"], ["server", "longest at the server"], ["network", "longest on the wire"], ["client", "longest at the client"], ["begin", "first"]]);
+let asked = 0;
+/** @type {TimelineRequest | null} */
+let current = null;
+
+/**
+ * way writes how long one way took: the interval that bounds and least delay leave.
+ * @param {RequestLength} length
+ */
+export const way = (length) => Relation.told({ delta: length.estimate, low: length.low, high: length.high, against: Boolean(length.impossible), cut: false, comparable: true, oneClock: false }, Time.brief);
+
+/**
+ * where names the hosts of a request.
+ * @param {TimelineRequest} r
+ */
+const where = (r) => `${App.hostOf(r.client).name} → ${App.hostOf(r.server).name}`;
+
+/**
+ * divided writes a part of a request, where it can be divided.
+ * @param {TimelineRequest} r
+ * @param {number} ns
+ */
+const divided = (r, ns) => (r.overlapping ? "overlapping" : App.duration(ns));
+
+export function start() {
+  const body = App.panel("requests", "Requests", { key: "q", hint: "what was asked and answered, the slowest first" });
+  const said = make("output", { class: "said", "aria-live": "polite" });
+  const words = make("input", { type: "search", placeholder: "name or host", "aria-label": "filter requests", spellcheck: false });
+  const sort = choice("order", sorts, () => fill());
+  const most = choice("at most", [["20", "20"], ["100", "100"], ["1000", "1 000"]], () => fill());
+  most.list.value = "100";
+  let inView = false, open = false, pending = 0;
+  const view = check("only in view", false, (on) => { inView = on; fill(); });
+  const path = make("div", { class: "path" });
+
+  async function go(/** @type {TimelineRequest} */ r) {
+    current = r;
+    list.mark(r);
+    App.reveal(r.server);
+    App.reveal(r.client);
+    const room = Math.max(r.total, 100) * 0.06, clock = App.clockOf(r.client, r.begin);
+    App.setView(View.shown(r.begin, clock) - room, View.shown(r.begin + r.total, clock) + room, { animate: true });
+    App.select(r.event, "a").catch(() => {});
+    path.replaceChildren(make("p", { class: "dim" }, "looking for the critical path…"));
+    try {
+      const found = await App.data.pathOf(r.id);
+      if (current !== r) return;
+      Path.show(found, path);
+    } catch (/** @type {any} */ error) {
+      if (current === r) path.replaceChildren(make("p", { class: "note" }, `The critical path: ${error.message}`));
+    }
+  }
+
+  const list = table({
+    caption: "Requests", rows: /** @type {TimelineRequest[]} */ ([]), empty: "No requests. They are found in spans (OTLP, Jaeger), in tagged messages, and in packets that go there and back by turns.", pick: go,
+    columns: [
+      { title: "name", text: (r) => r.name, value: (r) => r.name },
+      { title: "total", text: (r) => App.duration(r.total), value: (r) => r.total, number: true },
+      { title: "beyond", text: (r) => (r.beyond > 0 ? `+${App.duration(r.beyond)}` : App.duration(r.beyond)), value: (r) => r.beyond, number: true },
+      { title: "server", text: (r) => divided(r, r.serverTime), value: (r) => r.serverTime, number: true },
+      { title: "network", text: (r) => divided(r, r.network), value: (r) => r.network, number: true },
+      { title: "there", text: (r) => (r.overlapping ? "" : way(r.there)), value: (r) => r.there.estimate, number: true },
+      { title: "back", text: (r) => (r.overlapping ? "" : way(r.back)), value: (r) => r.back.estimate, number: true },
+      { title: "client", text: (r) => divided(r, r.clientTime), value: (r) => r.clientTime, number: true },
+      { title: "hosts", text: where, value: where },
+      { title: "begins", text: (r) => Time.since(r.begin), value: (r) => r.begin, number: true },
+    ],
+  });
+  const host = (/** @type {number} */ h) => App.about.hosts[h].name;
+  const groups = table({
+    caption: "Percentiles", rows: /** @type {RequestGroup[]} */ ([]), empty: "", sort: { column: 2, down: true },
+    pick: (g) => { words.value = `${g.name} ${host(g.client)} ${host(g.server)}`; fill(); },
+    columns: [
+      { title: "name", text: (g) => g.name, value: (g) => g.name },
+      { title: "hosts", text: (g) => `${host(g.client)} → ${host(g.server)}`, value: (g) => `${host(g.client)} → ${host(g.server)}` },
+      { title: "requests", text: (g) => grouped(g.count), value: (g) => g.count, number: true },
+      { title: "p50", text: (g) => App.duration(g.p50), value: (g) => g.p50, number: true },
+      { title: "p90", text: (g) => App.duration(g.p90), value: (g) => g.p90, number: true },
+      { title: "p99", text: (g) => App.duration(g.p99), value: (g) => g.p99, number: true },
+      { title: "longest", text: (g) => App.duration(g.most), value: (g) => g.most, number: true },
+    ],
+  });
+
+  async function fill() {
+    const mine = ++asked, query = { sort: sort.list.value, q: words.value.trim(), n: Number(most.list.value), ...(inView ? { from: Math.floor(App.view.from), to: Math.ceil(App.view.to) } : {}) };
+    said.textContent = "loading…";
+    try {
+      const found = /** @type {RequestList} */ (await App.data.requestList(query));
+      if (mine !== asked) return;
+      list.update(found.requests);
+      groups.update(found.groups);
+      said.textContent = `${grouped(found.requests.length)} of ${plural(found.matched, "request")}${found.matched < found.count ? ` of ${grouped(found.count)} in all` : ""}${found.held && found.held < found.count ? `; this file holds the ${grouped(found.held)} slowest` : ""}`;
+      if (current) list.mark(found.requests.find((r) => r.id === current?.id) ?? null);
+    } catch (/** @type {any} */ error) {
+      if (mine === asked) said.textContent = error.message;
+    }
+  }
+
+  words.addEventListener("input", () => { clearTimeout(pending); pending = setTimeout(fill, 200); });
+  words.addEventListener("keydown", (e) => { if (e.key === "Escape") words.blur(); e.stopPropagation(); });
+  body.append(make("h2", {}, "Requests"), make("p", { class: "buttons" }, words, sort, most), make("p", { class: "options" }, view, button("refresh", () => fill())), said, list, path, section("Percentiles of the total", groups));
+  App.on("panel", (id, yes) => { const was = open; open = id === "requests" && yes; if (open && !was) fill(); });
+  App.on("view", () => { if (open && inView) { clearTimeout(pending); pending = setTimeout(fill, 300); } });
+  App.overlay(Path.draw);
+}

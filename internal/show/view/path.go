@@ -1,0 +1,137 @@
+package view
+
+import (
+	"slices"
+
+	"meridian/internal/cause"
+	"meridian/internal/show/index"
+)
+
+// Path is the critical path of a request: pieces that follow each other without a gap, and what of it each item took.
+type Path struct {
+	Request       Request    `json:"request"`
+	Pieces        []Piece    `json:"pieces"`
+	Items         []PathItem `json:"items"`  // the longest first, by the estimate
+	Total         []int      `json:"total"`  // items of which each can be the longest: one is named, several are undecided
+	Beyond        []int      `json:"beyond"` // the same of what is beyond like requests
+	Like          int        `json:"like"`   // how many these are
+	Contradiction bool       `json:"contradiction,omitempty"`
+}
+
+// Piece is a part of a path: a stretch of a row, or a message on its way from a row.
+type Piece struct {
+	Row        int    `json:"row"`
+	From       int    `json:"from"` // -1: no message
+	Begin      int64  `json:"begin"`
+	End        int64  `json:"end"`
+	Name       string `json:"name"` // of the deepest slice; "" for none
+	Depth      int    `json:"depth"`
+	Low        *int64 `json:"low,omitempty"` // of a message's delay, where it is bounded
+	High       *int64 `json:"high,omitempty"`
+	Assumed    bool   `json:"assumed,omitempty"`    // that it was waited for
+	Unresolved bool   `json:"unresolved,omitempty"` // what happened there is not known
+}
+
+// PathItem is what a path spent on one name of one host, or on the way between two.
+type PathItem struct {
+	Name       string `json:"name"`
+	Host       int    `json:"host"`
+	FromHost   int    `json:"fromHost"` // of a way; -1
+	Estimate   int64  `json:"estimate"`
+	Low        int64  `json:"low"`
+	High       int64  `json:"high"`
+	BeyondLow  int64  `json:"beyondLow"`
+	BeyondHigh int64  `json:"beyondHigh"`
+	Pieces     int    `json:"pieces"`
+}
+
+const (
+	mostLike = 64 // requests that one is compared with, the nearest in time
+	leastFew = 8  // fewer tell nothing of what is usual
+)
+
+// Path returns the critical path of a request, by its number in the list.
+func (t *Timeline) Path(request int) (*Path, error) {
+	c, err := t.causesOf()
+	if err != nil {
+		return nil, err
+	}
+	if request < 0 || request >= len(c.list) {
+		return nil, wrong("request: there is no request %d; there are %d", request, len(c.list))
+	}
+	a, median := t.About(), c.medians()
+	c.walking.Lock()
+	defer c.walking.Unlock()
+	r := &c.list[request]
+	pieces := c.paths.Of(r)
+	out := &Path{Request: c.request(a, request, median), Pieces: []Piece{}, Items: []PathItem{}, Beyond: []int{}}
+	b := c.model.Sum(pieces)
+	for i := range pieces {
+		out.Pieces = append(out.Pieces, c.piece(a, b, &pieces[i]))
+	}
+	like, apart := c.like(request)
+	beyond := b.Beyond(cause.Typical(like), turn(a, r, c.model, apart))
+	out.Like = len(like)
+	for i := range b.Items {
+		it := &b.Items[i]
+		x := PathItem{Host: it.Key.Host, FromHost: it.Key.FromHost, Estimate: it.C, Pieces: it.Pieces}
+		if x.FromHost < 0 {
+			x.Name = sliceName(a, it.Key.Class)
+		}
+		x.Low, x.High = b.Range(it)
+		x.BeyondLow, x.BeyondHigh = beyond.Range(&beyond.Items[i])
+		if it.Key.FromHost >= 0 {
+			x.Low = max(x.Low, int64(it.Pieces)*a.MinDelay)
+		}
+		out.Items = append(out.Items, x)
+	}
+	out.Total, out.Contradiction = b.Largest(), b.Contradiction
+	if len(like) >= leastFew {
+		out.Beyond = beyond.Largest()
+	}
+	return out, c.err
+}
+
+func sliceName(a *index.About, class int) string {
+	if class < 0 || class >= len(a.Classes) {
+		return ""
+	}
+	return a.Classes[class].Name
+}
+
+func (c *causes) piece(a *index.About, b *cause.Blame, x *cause.Piece) Piece {
+	p := Piece{Row: x.Row, From: x.From, Begin: x.Begin, End: x.End, Name: sliceName(a, x.Class), Depth: x.Depth, Assumed: x.Assumed, Unresolved: x.Unresolved}
+	if x.From >= 0 && !b.Contradiction {
+		if low, high, bounded := b.Way(c.model, x); bounded {
+			p.Low, p.High = &low, &high
+		}
+	}
+	return p
+}
+
+// like sums the paths of the like requests nearest in time up, and returns how far apart they are at most, ns.
+func (c *causes) like(request int) (list []*cause.Blame, apart int64) {
+	all := c.groups[c.groupOf(&c.list[request])]
+	at, _ := slices.BinarySearch(all, request)
+	from := max(0, min(at-mostLike/2, len(all)-mostLike))
+	for _, i := range all[from:min(len(all), from+mostLike)] {
+		if i == request || c.list[i].Overlapping {
+			continue
+		}
+		list = append(list, c.model.Sum(c.paths.Of(&c.list[i])))
+		d := c.list[i].Begin - c.list[request].Begin
+		apart = max(apart, d, -d)
+	}
+	return list, apart
+}
+
+// turn is by how much the difference of two clocks may have changed within a time apart, ns: what the bounds leave of the
+// clocks' rates over the whole timeline, and 1 ppm of wander. Of clocks without bounds, 100 ppm are allowed for.
+func turn(a *index.About, r *cause.Request, m *cause.Model, apart int64) int64 {
+	x, y := m.Bounds(r.Client, r.Begin), m.Bounds(r.Server, r.There.Received)
+	if !x.Known || !y.Known || a.Span <= 0 {
+		return 1000 + int64(float64(apart)*1e-4)
+	}
+	width := x.Below + x.Above + y.Below + y.Above
+	return min(width, 1000+int64(float64(apart)*(2*float64(width)/float64(a.Span)+1e-6)))
+}

@@ -1,0 +1,222 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"meridian/internal/cause"
+	"meridian/internal/show/index"
+)
+
+// Requests is what a page asks of requests; a [Timeline] is one.
+type Requests interface {
+	Requests(q RequestQuery) (*RequestList, error)
+	Path(request int) (*Path, error)
+}
+
+// RequestQuery chooses requests. The zero value is the slowest 100.
+type RequestQuery struct {
+	Sort     string // total, server, network, client, beyond: the greatest first; begin: the earliest first
+	Text     string // words, each of which the name or a host must contain
+	From, To int64  // only those that are there at some instant of [From, To), ns since the origin; both 0: all
+	Most     int    // 0: 100
+}
+
+// RequestSorts lists what requests can be sorted by.
+func RequestSorts() []string {
+	return []string{"total", "server", "network", "client", "beyond", "begin"}
+}
+
+// Check returns what is wrong with a query.
+func (q *RequestQuery) Check() error {
+	if q.Sort != "" && !slices.Contains(RequestSorts(), q.Sort) {
+		return fmt.Errorf("sort: want one of %v, not %q", RequestSorts(), shown(q.Sort))
+	}
+	if len(q.Text) > maxText {
+		return fmt.Errorf("match: want at most %d bytes of text", maxText)
+	}
+	return nil
+}
+
+const (
+	usualRequests = 100
+	mostRequests  = 1000
+	mostGroups    = 200
+)
+
+// RequestList is an answer.
+type RequestList struct {
+	Count    int            `json:"count"`   // of all requests
+	Matched  int            `json:"matched"` // of those chosen
+	Requests []Request      `json:"requests"`
+	Groups   []RequestGroup `json:"groups"` // of those chosen, the largest 200
+}
+
+// Request is a request. Times are ns; instants, since the origin.
+type Request struct {
+	ID          int    `json:"id"`
+	Kind        string `json:"kind"` // span or exchange
+	Name        string `json:"name"`
+	Client      int    `json:"client"` // row
+	Server      int    `json:"server"`
+	Begin       int64  `json:"begin"`
+	Total       int64  `json:"total"`
+	Beyond      int64  `json:"beyond"` // of the total, beyond the median of its group
+	ClientTime  int64  `json:"clientTime"`
+	ServerTime  int64  `json:"serverTime"`
+	Network     int64  `json:"network"` // both ways
+	There       Length `json:"there"`
+	Back        Length `json:"back"`
+	Event       int64  `json:"event"` // that begins it
+	Last        int64  `json:"last"`
+	Messages    int    `json:"messages"`
+	Overlapping bool   `json:"overlapping,omitempty"` // it cannot be divided
+}
+
+// Length is a length, by the estimate, and between which it truly is; nil where that is not known.
+type Length struct {
+	Estimate   int64  `json:"estimate"`
+	Low        *int64 `json:"low"`
+	High       *int64 `json:"high"`
+	Impossible bool   `json:"impossible,omitempty"` // the bounds contradict the messages
+}
+
+func lengthOf(estimate int64, i cause.Interval) Length {
+	l := Length{Estimate: estimate, Impossible: i.Impossible}
+	if i.HasLow {
+		l.Low = &i.Low
+	}
+	if i.HasHigh {
+		l.High = &i.High
+	}
+	return l
+}
+
+// RequestGroup has percentiles of the totals of like requests: of one name, between two hosts.
+type RequestGroup struct {
+	Name   string `json:"name"`
+	Client int    `json:"client"` // host
+	Server int    `json:"server"`
+	Count  int    `json:"count"`
+	P50    int64  `json:"p50"`
+	P90    int64  `json:"p90"`
+	P99    int64  `json:"p99"`
+	Most   int64  `json:"most"`
+}
+
+// Requests lists the requests that a query chooses.
+func (t *Timeline) Requests(q RequestQuery) (*RequestList, error) {
+	c, err := t.causesOf()
+	if err != nil {
+		return nil, err
+	}
+	a := t.About()
+	median := c.medians()
+	words := strings.Fields(strings.ToLower(q.Text))
+	out := &RequestList{Count: len(c.list), Requests: []Request{}, Groups: []RequestGroup{}}
+	var chosen []int
+	groups := make(map[groupKey][]int64)
+	wanted := make(map[groupKey]bool)
+	for i := range c.list {
+		r := &c.list[i]
+		if (q.From != 0 || q.To != 0) && (r.Begin >= q.To || r.End < q.From) {
+			continue
+		}
+		key := c.groupOf(r)
+		want, known := wanted[key]
+		if !known {
+			want = holdsAll(strings.ToLower(nameOf(a, key.class)+" "+a.Hosts[key.client].Name+" "+a.Hosts[key.server].Name), words)
+			wanted[key] = want
+		}
+		if want {
+			chosen = append(chosen, i)
+			groups[key] = append(groups[key], r.Total())
+		}
+	}
+	out.Matched = len(chosen)
+	value := func(i int) int64 { return sortValue(&c.list[i], q.Sort, median[c.groupOf(&c.list[i])]) }
+	slices.SortStableFunc(chosen, func(x, y int) int { return cmp.Compare(value(y), value(x)) })
+	most := min(cmp.Or(q.Most, usualRequests), mostRequests)
+	for _, i := range chosen[:min(most, len(chosen))] {
+		out.Requests = append(out.Requests, c.request(a, i, median))
+	}
+	for key, totals := range groups {
+		slices.Sort(totals)
+		at := func(percent int) int64 { return totals[max(0, (len(totals)*percent+99)/100-1)] }
+		out.Groups = append(out.Groups, RequestGroup{Name: nameOf(a, key.class), Client: key.client, Server: key.server, Count: len(totals),
+			P50: at(50), P90: at(90), P99: at(99), Most: totals[len(totals)-1]})
+	}
+	slices.SortFunc(out.Groups, func(x, y RequestGroup) int {
+		return cmp.Or(cmp.Compare(y.Count, x.Count), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Client, y.Client), cmp.Compare(x.Server, y.Server))
+	})
+	out.Groups = out.Groups[:min(len(out.Groups), mostGroups)]
+	return out, nil
+}
+
+func holdsAll(text string, words []string) bool {
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			return false
+		}
+	}
+	return true
+}
+
+// nameOf names a class; an exchange within no slice is one of messages alone.
+func nameOf(a *index.About, class int) string {
+	if class < 0 || class >= len(a.Classes) {
+		return "messages"
+	}
+	return a.Classes[class].Name
+}
+
+// sortValue is what requests are sorted by, the greatest first.
+func sortValue(r *cause.Request, by string, median int64) int64 {
+	switch {
+	case by == "begin":
+		return -r.Begin
+	case by == "beyond":
+		return r.Total() - median
+	case by == "" || by == "total":
+		return r.Total()
+	case r.Overlapping: // not divided
+		return -1
+	case by == "server":
+		return r.ServerTime()
+	case by == "network":
+		return r.Network()
+	}
+	return r.ClientTime()
+}
+
+// medians of the totals of all groups.
+func (c *causes) medians() map[groupKey]int64 {
+	c.walking.Lock()
+	defer c.walking.Unlock()
+	if c.median == nil {
+		c.median = make(map[groupKey]int64, len(c.groups))
+		for key, list := range c.groups {
+			totals := make([]int64, len(list))
+			for k, i := range list {
+				totals[k] = c.list[i].Total()
+			}
+			slices.Sort(totals)
+			c.median[key] = totals[(len(totals)-1)/2]
+		}
+	}
+	return c.median
+}
+
+func (c *causes) request(a *index.About, i int, median map[groupKey]int64) Request {
+	r := &c.list[i]
+	out := Request{ID: i, Kind: r.Kind, Name: nameOf(a, r.Class), Client: r.Client, Server: r.Server, Begin: r.Begin, Total: r.Total(),
+		Beyond: r.Total() - median[c.groupOf(r)], Event: r.Event, Last: r.Last, Messages: r.Messages, Overlapping: r.Overlapping}
+	if !r.Overlapping {
+		there, back := c.model.Ways(r)
+		out.ClientTime, out.ServerTime, out.Network = r.ClientTime(), r.ServerTime(), r.Network()
+		out.There, out.Back = lengthOf(r.There.Received-r.There.Sent, there), lengthOf(r.Back.Received-r.Back.Sent, back)
+	}
+	return out
+}

@@ -1,0 +1,89 @@
+//go:build !race
+
+package viewtest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"meridian/internal/show/index/indextest"
+	"meridian/internal/show/view"
+)
+
+// TestRequests runs what the page says of requests and of what made them slow.
+func TestRequests(t *testing.T) {
+	b := startPanelBrowser(t)
+	run(t, []rule{
+		{"TheSlowestRequestIsFoundWithItsCause", b.TheSlowestRequestIsFoundWithItsCause},
+		{"RequestsAreSortedFilteredAndCounted", b.RequestsAreSortedFilteredAndCounted},
+		{"WhatTheBoundsLeaveOpenIsSaidToBeUndecided", b.WhatTheBoundsLeaveOpenIsSaidToBeUndecided},
+	})
+}
+
+const requestRows = `document.querySelectorAll("#panel-requests table")[0].querySelectorAll("tbody tr")`
+
+// The slowest request and what the server did meanwhile: two actions from the first view.
+func (b *panelBrowser) TheSlowestRequestIsFoundWithItsCause(t *testing.T) {
+	for kind, open := range map[string]func(*testing.T, view.Data, string, string) *panelPage{"served": b.serve, "file": b.file} {
+		p := open(t, timelineOf(t, indextest.Shop(t, "")), "light", "")
+		p.still()
+		p.key("q")
+		p.until(requestRows+`.length === 100 && document.querySelector("#panel-requests .said").textContent.includes("100 of 120 requests")`, kind+": the requests are not listed")
+		p.click(`#panel-requests tbody .pick`, "") // the first
+		p.until(`document.querySelector(".path-total")`, kind+": a press shows no path")
+		for _, want := range []string{"in all. The longest part: render on cart (30.00 ms). Network ", "Beyond 59 like requests: render on cart (27.9"} {
+			if got := p.text(); !strings.Contains(got, want) {
+				t.Errorf("%s: the path lacks %q:\n%s", kind, want, got)
+			}
+		}
+		// The request fills the view, and the path lies over its rows.
+		p.until(fmt.Sprintf(`meridian.view.from > %[1]d && meridian.view.from < %[1]d + 1e6 * 50 && meridian.view.to - meridian.view.from < 5e7`, indextest.SlowRender*50_000_000-4_000_000), kind+": the view does not fit the request")
+		p.still()
+		at := fmt.Sprint(indextest.SlowRender*50_000_000 + 20_000_000)
+		x := value[[]float64](p.logic, `[meridian.plot.left + meridian.x(`+at+`), meridian.plot.top + meridian.endY(1)]`)
+		if !p.drawn(x[0], x[1]) {
+			t.Errorf("%s: the path is not drawn over the row of the cart", kind)
+		}
+		p.shots("requests-" + kind)
+	}
+}
+
+func (b *panelBrowser) RequestsAreSortedFilteredAndCounted(t *testing.T) {
+	p := b.serve(t, timelineOf(t, indextest.Shop(t, "")), "dark", "")
+	p.key("q")
+	p.until(requestRows+`.length === 100`, "the requests are not listed")
+	p.typed("#panel-requests input[type=search]", "select")
+	p.until(`document.querySelector("#panel-requests .said").textContent === "60 of 60 requests of 120 in all"`, "the filter does not choose")
+	p.until(requestRows+`.length === 60`, "others are listed")
+	value[bool](p.logic, `(s => { s.value = "network"; s.dispatchEvent(new Event("change")); return true; })(document.querySelector("#panel-requests select"))`)
+	// 12 ms back, and 150 us there; each way within 100 us of the estimate, since both clocks are off by 50.
+	p.until(requestRows+`[0].innerText.replaceAll("\t", " ").replaceAll("\n", " ").includes("12.15 ms") && `+requestRows+`[0].innerText.includes("cart → db")`, "the longest on the wire is not first")
+	if got := value[string](p.logic, `document.querySelectorAll("#panel-requests table")[1].innerText`); !strings.Contains(got, "SELECT") || !strings.Contains(got, "cart → db") || !strings.Contains(got, "60") {
+		t.Errorf("percentiles are %s", got)
+	}
+	p.shots("requests-filtered")
+	p.click(`#panel-requests .check`, "")
+	value[bool](p.logic, `(meridian.setView(0, 149000000), true)`)
+	p.until(`document.querySelector("#panel-requests .said").textContent === "3 of 3 requests of 120 in all"`, "what is not in view is listed")
+	p.clear("#panel-requests input[type=search]")
+	p.typed("#panel-requests input[type=search]", "nothing like this")
+	p.until(`document.querySelector("#panel-requests .said").textContent.startsWith("0 of 0 requests") && `+requestRows+`.length === 0`, "what is not there is listed")
+}
+
+func (b *panelBrowser) WhatTheBoundsLeaveOpenIsSaidToBeUndecided(t *testing.T) {
+	l := b.load(t)
+	value[bool](l, `(Object.assign(globalThis.App, { about: { hosts: [{ name: "a" }, { name: "b" }] } }), true)`)
+	for name, c := range map[string]struct{ path, total, beyond string }{
+		"named": {`{ total: [0], beyond: [1], like: 20 }`, "60ns in all. The longest part: work on b (40ns). Network 20ns both ways.", "Beyond 20 like requests: on the wire a → b (5ns … 9ns)."},
+		"open":  {`{ total: [0, 1], beyond: [0, 1], like: 20 }`, "60ns in all. Undecided what took longest, the bounds of the clocks leave: work on b (40ns), or on the wire a → b (10ns … 50ns). Network 20ns both ways.", "Beyond 20 like requests, undecided: work on b (1ns … 2ns), or on the wire a → b (5ns … 9ns)."},
+		"few":   {`{ total: [0], beyond: [], like: 3 }`, "60ns in all. The longest part: work on b (40ns). Network 20ns both ways.", "Only 3 like requests: too few to say what is unusual."},
+		"wrong": {`{ total: [0, 1], beyond: [0], like: 20, contradiction: true }`, "60ns in all. Undecided: the bounds of the clocks contradict the messages. Network 20ns both ways.", ""},
+	} {
+		got := value[[]string](l, `(({ total, beyond }) => [total, beyond])(Path.sentences({ request: { total: 60, network: 20, beyond: 9 }, items: [
+			{ name: "work", host: 1, fromHost: -1, estimate: 40, low: 40, high: 40, beyondLow: 1, beyondHigh: 2 }, { name: "", host: 1, fromHost: 0, estimate: 20, low: 10, high: 50, beyondLow: 5, beyondHigh: 9 }], ...`+c.path+` }, (ns) => ns + "ns"))`)
+		if got[0] != c.total || got[1] != c.beyond {
+			t.Errorf("%s: %q, want %q and %q", name, got, c.total, c.beyond)
+		}
+	}
+}
