@@ -295,7 +295,7 @@ func (b *panelBrowser) ABoundSaysWhyItIsWide(t *testing.T) {
 	}
 	p := b.open(t, newScene(""), "light", viewed)
 	p.panel("clocks")
-	p.until(`[...document.querySelectorAll("#panel-clocks .why-of li")].some((e) => e.textContent.includes("The quickest round trip with web took"))`, "the panel Clocks does not say why")
+	p.until(`[...document.querySelectorAll("#panel-clocks .why-of li")].some((e) => e.textContent.includes("The quickest round trip with client took"))`, "the panel Clocks does not say why")
 	p.shots("why")
 }
 
