@@ -86,7 +86,7 @@ func (b *panelBrowser) AScreenReaderHasTheTables(t *testing.T) {
 			{"tables", "Events in view", "time name where length or value", 12, []string{"+20.100000 ms send request client · app", "+20.150000 ms handle web · worker 470.0 µs"}},
 			{"tables", "Messages in view", "sent delay verdict from to", 4, []string{"+20.455000 ms −100.0 µs ◆ certain db · engine web · worker"}},
 			{"violations", "Violations", "verdict from to delay truly sent", 3, []string{"◇ undecidable web db −30.00 µs", "▷ too fast client web 2.000 µs"}},
-			{"delays", "One-way delays", "from to messages least mean greatest off by up to", 4, []string{"db web 40 −100.0 µs"}},
+			{"delays", "One-way delays", "from to messages least mean p50 p90 p99 greatest off by up to", 4, []string{"db web 40 −100.0 µs"}},
 			{"clocks", "Pairs of hosts", "a b a to b b to a min RTT fit offset b−a skew b−a bound", 1, []string{"client web 40 40 85 us exact"}},
 		} {
 			p.panel(c.panel)
