@@ -115,3 +115,33 @@ func TestRequestsAreAskedForByHTTPAndHeldByAFile(t *testing.T) {
 		t.Error("a file has no requests")
 	}
 }
+
+// BenchmarkRequestsOfAMillionSpans compares the building of the index with that of the list, and a query with both.
+func BenchmarkRequestsOfAMillionSpans(b *testing.B) {
+	for b.Loop() {
+		begun := time.Now()
+		x := indextest.ShopOf(b, "", 200_000)
+		built := time.Now()
+		timeline, err := NewTimeline(x)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := timeline.Requests(RequestQuery{}); err != nil {
+			b.Fatal(err)
+		}
+		listed := time.Now()
+		list, err := timeline.Requests(RequestQuery{Sort: "network", Text: "get"})
+		if err != nil || list.Matched != 200_000 {
+			b.Fatal(err, list)
+		}
+		asked := time.Now()
+		if _, err := timeline.Path(list.Requests[0].ID); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(built.Sub(begun).Seconds(), "s-index")
+		b.ReportMetric(listed.Sub(built).Seconds(), "s-list")
+		b.ReportMetric(float64(asked.Sub(listed).Milliseconds()), "ms-query")
+		b.ReportMetric(float64(time.Since(asked).Milliseconds()), "ms-path")
+		timeline.Close()
+	}
+}

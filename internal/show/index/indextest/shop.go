@@ -34,7 +34,11 @@ type shop struct {
 
 // Shop builds an index of spans: a client asks a cart, which asks a database and renders. Every instant of cart and
 // database is known to 50 µs. The index is in memory if path is empty.
-func Shop(t testing.TB, path string) *index.Index {
+func Shop(t testing.TB, path string) *index.Index { return ShopOf(t, path, ShopRequests) }
+
+// ShopOf builds one of so many requests, each of five spans.
+func ShopOf(t testing.TB, path string, requests int) *index.Index {
+	t.Helper()
 	text := trace.Type{Kind: trace.Text}
 	l := &trace.Schema{Title: "a shop", Method: "made up", Assumption: "none"}
 	for _, name := range []string{"GET /cart", "cart", "SELECT", "query", "render"} {
@@ -54,7 +58,7 @@ func Shop(t testing.TB, path string) *index.Index {
 		l.Streams = append(l.Streams, trace.Stream{Name: "process", Host: host, Kind: trace.Process, ID: int64(10 + h), Parent: -1})
 	}
 	var s shop
-	for i := range int64(ShopRequests) {
+	for i := range int64(requests) {
 		s.request(i)
 	}
 	slices.SortStableFunc(s.records, func(a, b trace.TimelineEvent) int { return int(a.Time - b.Time) })
