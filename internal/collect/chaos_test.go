@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,6 +39,7 @@ type chaos struct {
 	turns    map[int]int       // of the chunks of a stream
 	released map[string][]byte // what servers had and the recorder has dropped
 	fresh    uint64            // seed of the next new disk
+	struck   []string
 }
 
 // victim is a server and its disk.
@@ -162,7 +164,9 @@ func (c *chaos) destroy(v *victim) {
 
 // strike kills something and starts it again.
 func (c *chaos) strike(replicas int) {
-	switch v := c.servers[c.r.IntN(len(c.servers))]; c.r.IntN(7) {
+	v, what := c.servers[c.r.IntN(len(c.servers))], c.r.IntN(7)
+	c.struck = append(c.struck, fmt.Sprint(what, " ", v.name))
+	switch what {
 	case 0:
 		c.end()
 		c.startShipper(replicas)
@@ -252,8 +256,10 @@ func testChaos(t *testing.T, seed uint64, strikes, servers, replicas int) {
 		got := v.disk.Cut().Content("servers/s/web") // acknowledged is what is there after another cut
 		if equal(want, got) {
 			whole++
-		} else if t.Logf("%s differs: %v", v.name, sizes(got)); replicas == servers {
-			t.Errorf("seed %d: %s has %v of %v", seed, v.name, sizes(got), sizes(want))
+		} else if text := differing(want, got); replicas == servers {
+			t.Errorf("seed %d: %s: %s; struck: %v", seed, v.name, text, c.struck)
+		} else {
+			t.Logf("%s differs: %s", v.name, text)
 		}
 	}
 	if whole < replicas {
@@ -271,6 +277,32 @@ func equal(a, b map[string][]byte) bool {
 		}
 	}
 	return true
+}
+
+// differing says where files are not those that are wanted.
+func differing(want, got map[string][]byte) string {
+	var text strings.Builder
+	for name, a := range want {
+		b, there := got[name]
+		if bytes.Equal(a, b) && there {
+			continue
+		}
+		first := 0
+		for first < min(len(a), len(b)) && a[first] == b[first] {
+			first++
+		}
+		last := min(len(a), len(b))
+		for last > first && a[last-1] == b[last-1] {
+			last--
+		}
+		fmt.Fprintf(&text, "%s has %d bytes of %d, others from %d to %d; ", name, len(b), len(a), first, last)
+	}
+	for name := range got {
+		if _, there := want[name]; !there {
+			fmt.Fprintf(&text, "%s is not wanted; ", name)
+		}
+	}
+	return text.String()
 }
 
 func sizes(files map[string][]byte) map[string]int {

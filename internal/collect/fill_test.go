@@ -112,3 +112,34 @@ func TestAServerSendsNothingToAnotherThatItDoesNotStoreOrThatIsOutOfBounds(t *te
 		}
 	}
 }
+
+// What a server has after a power cut may be other bytes than it was sent, anywhere behind what it has acknowledged. It is sent again, in more than one
+// window, and no ack of a part says that the rest is right.
+func TestWhatAServerWroteBeforeAPowerCutIsReplacedAsAWhole(t *testing.T) {
+	l := newLab(t)
+	dir, servers := filepath.Join(t.TempDir(), "trace"), t.TempDir()
+	w := newTrace(t, dir, 8)
+	for range 8 {
+		w.write("kernel_1_0", w.packet(128<<10))
+	}
+	o := ship.Options{Host: "web", Session: "s", Dir: dir, Window: 32 << 10, Chunk: 8 << 10}
+	stop := l.serve("a", servers, store.OS{})
+	l.ship(o)
+	stop()
+	file, err := os.OpenFile(filepath.Join(servers, "s", "web", "kernel_1_0"), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []int64{300_000, 700_000, 1<<20 - 100} {
+		if _, err := file.WriteAt([]byte("never written"), at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l.serve("a", servers, store.OS{})
+	w.write("kernel_1_0", w.packet(4096))
+	l.ship(o)
+	same(t, dir, filepath.Join(servers, "s", "web"))
+}

@@ -92,11 +92,11 @@ func (s *Shipper) fill(ctx context.Context, all *errgroup.Group) (err error) {
 		if s.copying || time.Now().Before(s.copyAfter) {
 			return false // one at a time: a server remembers one request of a host
 		}
-		if at.sent >= most || !s.plan.room(to, 1) {
+		if at.sent >= most || !s.plan.room(to, 1) || !at.cutting.IsZero() {
 			return true
 		}
-		if err = s.compare(from, to, name); err != nil {
-			return false
+		if s.compare(from, to, name) {
+			return true
 		}
 		c := copied{from: from, to: to, name: name, at: at.sent, n: min(most-at.sent, s.o.Window, wire.MaxCopy)}
 		s.copying = true
@@ -150,20 +150,20 @@ func (s *Shipper) copied(c copied, now time.Time) {
 }
 
 // compare has a server drop the end of a file, if that is not what the one that is to fill it up has there: what a server wrote before a power
-// cut and did not acknowledge may be other bytes. What cannot be compared counts as different.
-func (s *Shipper) compare(from, to *peer, name string) error {
+// cut and did not acknowledge may be other bytes. What cannot be compared counts as different. It reports whether something is to be dropped.
+func (s *Shipper) compare(from, to *peer, name string) bool {
 	less, unknown := to.gone[name]
 	delete(to.gone, name)
 	at := to.of(name)
 	if !unknown || at.have != less.Have {
-		return nil // nothing was there, or it has grown by what was acknowledged since
+		return false // nothing was there, or it has grown by what was acknowledged since
 	}
 	same := samePrefix(from.gone[name], less)
 	if same >= less.Have {
-		return nil
+		return false
 	}
-	at.have, at.sent = same, same
-	return s.publish(&wire.Chunk{Kind: wire.Cut, File: name, Offset: same}, to)
+	to.cut(at, same, time.Now().Add(-stuckAfter))
+	return true
 }
 
 // samePrefix returns up to where the checksums of two files say that they are the same. What lies before the checksums is the same: it was

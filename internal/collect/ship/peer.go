@@ -42,6 +42,9 @@ type progress struct {
 	moved      time.Time // when have grew last, or sent went back
 	oldest     sending   // the first bytes behind have
 	sample     sending   // of which the ack is waited for; its time is 0 without one
+	// cutting is when the server was told to drop all behind have. Until it says that it has, nothing behind it is sent: the server has other
+	// bytes there, which its acks would count. Zero: nothing is to be dropped.
+	cutting time.Time
 }
 
 // sending is when bytes were sent, up to where, and on which way.
@@ -97,6 +100,12 @@ func (p *peer) back(at *progress, now time.Time) {
 	at.sent, at.moved, at.sample = at.have, now, sending{}
 }
 
+// cut has a server drop what it has of a file behind an offset.
+func (p *peer) cut(at *progress, to int64, now time.Time) {
+	p.onWay -= at.sent - at.have
+	at.have, at.sent, at.sample, at.cutting = to, to, sending{}, now
+}
+
 // overtaken has files sent again of which something was lost: what was sent later has come. As long as other files grow, nothing else would show it.
 func (p *peer) overtaken(now time.Time) {
 	if p.state != open || p.onWay <= 0 {
@@ -109,8 +118,8 @@ func (p *peer) overtaken(now time.Time) {
 	}
 }
 
-// opened takes what a server has, and returns the files it has to shorten, by name, to what the directory has of them.
-func (p *peer) opened(d *directory, now time.Time, have []wire.State) (cut map[string]int64, err error) {
+// opened takes what a server has. What differs from the directory it has to drop.
+func (p *peer) opened(d *directory, now time.Time, have []wire.State) error {
 	p.state, p.error, p.files, p.onWay, p.progress = open, "", make(map[string]*progress), 0, now
 	p.document, p.documentSent, p.reached = 0, 0, [ways]time.Time{}
 	p.gone = make(map[string]wire.State)
@@ -126,18 +135,14 @@ func (p *peer) opened(d *directory, now time.Time, have []wire.State) (cut map[s
 		}
 		same, err := matching(f, &s)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if same < s.Have && f.whole < s.Have {
-			if cut == nil {
-				cut = make(map[string]int64)
-			}
-			cut[s.Name] = min(same, f.whole)
+		at := &progress{sent: min(same, f.whole), have: min(same, f.whole)}
+		if p.files[s.Name] = at; same < s.Have {
+			at.cutting = now.Add(-stuckAfter) // at once
 		}
-		same = min(same, f.whole)
-		p.files[s.Name] = &progress{sent: same, have: same}
 	}
-	return cut, nil
+	return nil
 }
 
 // matching returns up to where what a server has of a file is what the file has. Of what lies before the checksums it was told that it is
@@ -175,6 +180,12 @@ func (p *peer) acked(a *wire.Ack, now time.Time) {
 			continue
 		}
 		at := p.of(s.Name)
+		if !at.cutting.IsZero() {
+			if s.Have > at.have {
+				continue
+			}
+			at.cutting = time.Time{}
+		}
 		switch {
 		case s.Have > at.have:
 			p.onWay -= min(s.Have, at.sent) - min(at.have, at.sent)

@@ -67,7 +67,7 @@ func (p *plan) ahead(class int) (x piece, ok bool) {
 		}
 		to := min(f.whole, most+p.chunk)
 		for _, s := range p.peers {
-			if s.state == open && s.of(f.name).sent == most && !p.room(s, to-most) {
+			if at := s.of(f.name); s.state == open && at.sent == most && (!p.room(s, to-most) || !at.cutting.IsZero()) {
 				return false
 			}
 		}
@@ -86,17 +86,18 @@ func (p *plan) lagging(class int) (x piece, ok bool) {
 			if s.state != open {
 				continue
 			}
-			if at := s.of(f.name).sent; least == nil || at < least.of(f.name).sent {
+			at := s.of(f.name)
+			if least == nil || at.sent < least.of(f.name).sent {
 				least = s
 			}
-			most = max(most, s.of(f.name).sent)
+			most = max(most, at.sent)
 		}
 		if least == nil {
 			return false
 		}
 		at := least.of(f.name).sent
 		to := min(most, at+p.chunk)
-		if at >= most || !p.room(least, to-at) {
+		if at >= most || !p.room(least, to-at) || !least.of(f.name).cutting.IsZero() {
 			return false
 		}
 		x, ok = piece{f: f, from: at, to: to, only: least}, true

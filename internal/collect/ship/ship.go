@@ -200,8 +200,11 @@ func (s *Shipper) Run(ctx context.Context) (sum Summary, err error) {
 			s.copied(c, time.Now())
 			err = s.fill(ctx, &all)
 		case <-check.C:
-			s.check(ctx, &all, time.Now())
-			err = s.fill(ctx, &all)
+			now := time.Now()
+			s.check(ctx, &all, now)
+			if err = s.cut(now); err == nil {
+				err = s.fill(ctx, &all)
+			}
 		case now := <-status.C:
 			s.level = false
 			s.account.update(now, s.peers)
@@ -342,17 +345,30 @@ func (s *Shipper) open(a answer) error {
 	}
 	now := time.Now()
 	s.level = false
-	var cut map[string]int64
 	if a.err == nil {
-		cut, a.err = p.opened(s.d, now, a.opened.Files)
+		a.err = p.opened(s.d, now, a.opened.Files)
 	}
 	if a.err != nil {
 		s.failed(p, a.err.Error(), now)
 		return nil
 	}
-	for name, size := range cut {
-		if err := s.publish(&wire.Chunk{Kind: wire.Cut, File: name, Offset: size}, p); err != nil {
-			return err
+	return s.cut(now)
+}
+
+// cut tells servers what they have to drop, again and again until they have.
+func (s *Shipper) cut(now time.Time) error {
+	for _, p := range s.plan.peers {
+		if p.state != open {
+			continue
+		}
+		for name, at := range p.files {
+			if at.cutting.IsZero() || now.Sub(at.cutting) < stuckAfter {
+				continue
+			}
+			at.cutting = now
+			if err := s.publish(&wire.Chunk{Kind: wire.Cut, File: name, Offset: at.have}, p); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

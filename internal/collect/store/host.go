@@ -74,6 +74,9 @@ func (h *Host) Apply(c *wire.Chunk) error {
 			return fmt.Errorf("%s at offset %d: %w", c.File, c.Offset, ErrGap)
 		}
 		if c.Kind == wire.Cut {
+			if len(h.acked) < h.store.limits.Files {
+				h.tell(c.File) // there is nothing of it
+			}
 			return nil
 		}
 		if len(h.files) >= h.store.limits.Files {
@@ -140,6 +143,7 @@ func (h *Host) write(f *file, c *wire.Chunk) error {
 // cut shortens a file to what its recorder has.
 func (h *Host) cut(f *file, size int64) error {
 	if size >= f.have {
+		h.tell(f.name) // it was cut already, and the ack may have been lost
 		return nil
 	}
 	f.busy.Store(true)
