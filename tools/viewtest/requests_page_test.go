@@ -17,6 +17,7 @@ func TestRequests(t *testing.T) {
 	run(t, []rule{
 		{"TheSlowestRequestIsFoundWithItsCause", b.TheSlowestRequestIsFoundWithItsCause},
 		{"RequestsAreSortedFilteredAndCounted", b.RequestsAreSortedFilteredAndCounted},
+		{"NumbersOfAStretchAreCompleteAndSaved", b.NumbersOfAStretchAreCompleteAndSaved},
 		{"WhatTheBoundsLeaveOpenIsSaidToBeUndecided", b.WhatTheBoundsLeaveOpenIsSaidToBeUndecided},
 	})
 }
@@ -86,4 +87,22 @@ func (b *panelBrowser) WhatTheBoundsLeaveOpenIsSaidToBeUndecided(t *testing.T) {
 			t.Errorf("%s: %q, want %q and %q", name, got, c.total, c.beyond)
 		}
 	}
+}
+
+func (b *panelBrowser) NumbersOfAStretchAreCompleteAndSaved(t *testing.T) {
+	l := b.load(t)
+	if got := value[string](l, `Save.csv([{ title: "a, b", text: (r) => r.n }, { title: "t", text: (r) => "x", value: (r) => r.v, number: true }], [{ n: "say \"hi\"", v: 1.5 }, { n: "=1+1", v: -2 }, { n: "-5 ms", v: 0 }])`); got != "\"a, b\",t (number)\r\n\"say \"\"hi\"\"\",1.5\r\n'=1+1,-2\r\n-5 ms,0\r\n" {
+		t.Errorf("a table is saved as %q", got)
+	}
+	p := b.serve(t, timelineOf(t, indextest.Shop(t, "")), "light", "#v=1&t=0,149000000")
+	p.still()
+	p.key("y")
+	// Three requests: in each the cart works, and renders for 2.00, 2.02 and 2.04 ms.
+	const names = `[...document.querySelectorAll("#panel-numbers table")[0].tBodies[0].rows].map((r) => r.innerText.replaceAll("\t", " ").replaceAll("\n", " "))`
+	p.until(names+`.some((r) => r.startsWith("render cart · process 3 6.060 ms"))`, "the rendering of three requests does not take 6.06 ms")
+	p.until(`document.querySelector("#panel-numbers .said").textContent.endsWith("all of it, 5 names and 12 messages.")`, "not all is counted")
+	p.until(`[...document.querySelectorAll("#panel-numbers table")[1].tBodies[0].rows].length === 4`, "not all links are counted")
+	p.shots("numbers")
+	p.typed("#filter", "db")
+	p.until(`document.querySelector("#panel-numbers .said").textContent.endsWith("all of it, 1 name and 0 messages; 2 rows hidden or filtered out.")`, "the filter of rows is not heeded")
 }

@@ -145,3 +145,16 @@ func BenchmarkRequestsOfAMillionSpans(b *testing.B) {
 		timeline.Close()
 	}
 }
+
+func TestNumbersAreAskedForByHTTP(t *testing.T) {
+	s := shop(t)
+	for address, want := range map[string]int{
+		"/api/numbers": 200, "/api/numbers?from=0&to=50000000&without=0-1": 200, "/api/numbers?without=3-1": 400, "/api/numbers?without=99": 400, "/api/numbers?to=x": 400,
+	} {
+		w := httptest.NewRecorder()
+		Handler(s).ServeHTTP(w, httptest.NewRequest("GET", address, nil))
+		if w.Code != want {
+			t.Errorf("%s: status %d, want %d: %s", address, w.Code, want, w.Body)
+		}
+	}
+}

@@ -71,6 +71,7 @@ const Served = {
   events(/** @type {number} */ from, /** @type {number} */ count) { return this.json("events", { from, count }); },
   search(/** @type {any} */ q, /** @type {number} */ after, /** @type {number} */ limit) { return this.json("search", { q, after, limit }); },
   requests(/** @type {any} */ query) { return this.json("requests", query); },
+  numbers(/** @type {number} */ from, /** @type {number} */ to, /** @type {string} */ without) { return this.json("numbers", { from, to, ...(without ? { without } : {}) }); },
   path(/** @type {number} */ request) { return this.json("path", { request }); },
 };
 
@@ -480,6 +481,14 @@ export const plots = () => again("plots");
  * @param {RequestQuery} query
  */
 export const requestList = (query) => source.requests(query);
+
+/**
+ * numbers counts what is there in [from, to), without some rows, as ranges.
+ * @param {number} from
+ * @param {number} to
+ * @param {string} without
+ */
+export const numbers = (from, to, without) => source.numbers(from, to, without);
 
 /**
  * pathOf is the critical path of a request, by its number.

@@ -83,6 +83,7 @@ export const Held = {
     chosen.sort((/** @type {any} */ a, /** @type {any} */ b) => value(b) - value(a) || a.id - b.id);
     return { count: all.count, matched: chosen.length, held: all.requests.length, requests: chosen.slice(0, n), groups: all.groups.filter((/** @type {any} */ g) => holds(`${g.name} ${host(g.client)} ${host(g.server)}`)) };
   },
+  async numbers() { throw new Error("One file does not hold all events, so nothing is counted; meridian view counts."); },
   async path(/** @type {number} */ request) {
     const all = await this.part("requests", (/** @type {Uint8Array<ArrayBuffer>} */ bytes) => JSON.parse(new TextDecoder().decode(bytes)));
     const found = all.paths[request];

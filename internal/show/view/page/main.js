@@ -15,6 +15,7 @@ import * as Keys from "./keys.js";
 import * as Live from "./live.js";
 import * as Measure from "./measure.js";
 import * as Minimap from "./minimap.js";
+import * as Numbers from "./numbers.js";
 import * as Order from "./order.js";
 import * as Pointer from "./pointer.js";
 import * as Requests from "./requests.js";
@@ -28,7 +29,7 @@ import * as View from "./view.js";
 import * as Violations from "./violations.js";
 
 // The panels, in the order of their tabs.
-const panels = [Details, Requests, Order, Measure, Search, Violations, Chain, Delays, Clocks, Switches, Tables, Share, Help];
+const panels = [Details, Requests, Order, Measure, Search, Violations, Chain, Delays, Clocks, Switches, Numbers, Tables, Share, Help];
 
 async function start() {
   const notice = byId("notice");

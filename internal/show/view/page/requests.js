@@ -6,10 +6,11 @@ import { App } from "./app.js";
 import { make, button, check, choice, section, table, grouped, plural } from "./elements.js";
 import * as Path from "./path.js";
 import * as Relation from "./relation.js";
+import * as Save from "./save.js";
 import * as Time from "./time.js";
 import * as View from "./view.js";
 
-/** @import { RequestGroup, RequestLength, RequestList, TimelineRequest } from "./types.js" */
+/** @import { Column, RequestGroup, RequestLength, RequestList, TimelineRequest } from "./types.js" */
 
 const sorts = /** @type {[string, string][]} */ ([["total", "longest"], ["beyond", "furthest beyond the median"], ["server", "longest at the server"], ["network", "longest on the wire"], ["client", "longest at the client"], ["begin", "first"]]);
 let asked = 0;
@@ -64,33 +65,34 @@ export function start() {
     }
   }
 
+  /** @type {Column<TimelineRequest>[]} */
+  const columns = [
+    { title: "name", text: (r) => r.name, value: (r) => r.name },
+    { title: "total", text: (r) => App.duration(r.total), value: (r) => r.total, number: true },
+    { title: "beyond", text: (r) => (r.beyond > 0 ? `+${App.duration(r.beyond)}` : App.duration(r.beyond)), value: (r) => r.beyond, number: true },
+    { title: "server", text: (r) => divided(r, r.serverTime), value: (r) => r.serverTime, number: true },
+    { title: "network", text: (r) => divided(r, r.network), value: (r) => r.network, number: true },
+    { title: "there", text: (r) => (r.overlapping ? "" : way(r.there)), value: (r) => r.there.estimate, number: true },
+    { title: "back", text: (r) => (r.overlapping ? "" : way(r.back)), value: (r) => r.back.estimate, number: true },
+    { title: "client", text: (r) => divided(r, r.clientTime), value: (r) => r.clientTime, number: true },
+    { title: "hosts", text: where, value: where },
+    { title: "begins", text: (r) => Time.since(r.begin), value: (r) => r.begin, number: true },
+  ];
   const list = table({
-    caption: "Requests", rows: /** @type {TimelineRequest[]} */ ([]), empty: "No requests. They are found in spans (OTLP, Jaeger), in tagged messages, and in packets that go there and back by turns.", pick: go,
-    columns: [
-      { title: "name", text: (r) => r.name, value: (r) => r.name },
-      { title: "total", text: (r) => App.duration(r.total), value: (r) => r.total, number: true },
-      { title: "beyond", text: (r) => (r.beyond > 0 ? `+${App.duration(r.beyond)}` : App.duration(r.beyond)), value: (r) => r.beyond, number: true },
-      { title: "server", text: (r) => divided(r, r.serverTime), value: (r) => r.serverTime, number: true },
-      { title: "network", text: (r) => divided(r, r.network), value: (r) => r.network, number: true },
-      { title: "there", text: (r) => (r.overlapping ? "" : way(r.there)), value: (r) => r.there.estimate, number: true },
-      { title: "back", text: (r) => (r.overlapping ? "" : way(r.back)), value: (r) => r.back.estimate, number: true },
-      { title: "client", text: (r) => divided(r, r.clientTime), value: (r) => r.clientTime, number: true },
-      { title: "hosts", text: where, value: where },
-      { title: "begins", text: (r) => Time.since(r.begin), value: (r) => r.begin, number: true },
-    ],
+    caption: "Requests", rows: /** @type {TimelineRequest[]} */ ([]), empty: "No requests. They are found in spans (OTLP, Jaeger), in tagged messages, and in packets that go there and back by turns.", pick: go, columns,
   });
   const host = (/** @type {number} */ h) => App.about.hosts[h].name;
   const groups = table({
     caption: "Percentiles", rows: /** @type {RequestGroup[]} */ ([]), empty: "", sort: { column: 2, down: true },
     pick: (g) => { words.value = `${g.name} ${host(g.client)} ${host(g.server)}`; fill(); },
     columns: [
-      { title: "name", text: (g) => g.name, value: (g) => g.name },
-      { title: "hosts", text: (g) => `${host(g.client)} → ${host(g.server)}`, value: (g) => `${host(g.client)} → ${host(g.server)}` },
-      { title: "requests", text: (g) => grouped(g.count), value: (g) => g.count, number: true },
-      { title: "p50", text: (g) => App.duration(g.p50), value: (g) => g.p50, number: true },
-      { title: "p90", text: (g) => App.duration(g.p90), value: (g) => g.p90, number: true },
-      { title: "p99", text: (g) => App.duration(g.p99), value: (g) => g.p99, number: true },
-      { title: "longest", text: (g) => App.duration(g.most), value: (g) => g.most, number: true },
+    { title: "name", text: (g) => g.name, value: (g) => g.name },
+    { title: "hosts", text: (g) => `${host(g.client)} → ${host(g.server)}`, value: (g) => `${host(g.client)} → ${host(g.server)}` },
+    { title: "requests", text: (g) => grouped(g.count), value: (g) => g.count, number: true },
+    { title: "p50", text: (g) => App.duration(g.p50), value: (g) => g.p50, number: true },
+    { title: "p90", text: (g) => App.duration(g.p90), value: (g) => g.p90, number: true },
+    { title: "p99", text: (g) => App.duration(g.p99), value: (g) => g.p99, number: true },
+    { title: "longest", text: (g) => App.duration(g.most), value: (g) => g.most, number: true },
     ],
   });
 
@@ -111,7 +113,7 @@ export function start() {
 
   words.addEventListener("input", () => { clearTimeout(pending); pending = setTimeout(fill, 200); });
   words.addEventListener("keydown", (e) => { if (e.key === "Escape") words.blur(); e.stopPropagation(); });
-  body.append(make("h2", {}, "Requests"), make("p", { class: "buttons" }, words, sort, most), make("p", { class: "options" }, view, button("refresh", () => fill())), said, list, path, section("Percentiles of the total", groups));
+  body.append(make("h2", {}, "Requests"), make("p", { class: "buttons" }, words, sort, most), make("p", { class: "options" }, view, button("refresh", () => fill()), button("CSV", () => Save.text("requests.csv", Save.csv(columns, list.order())), { "aria-label": "save the list as CSV" })), said, list, path, section("Percentiles of the total", groups));
   App.on("panel", (id, yes) => { const was = open; open = id === "requests" && yes; if (open && !was) fill(); });
   App.on("view", () => { if (open && inView) { clearTimeout(pending); pending = setTimeout(fill, 300); } });
   App.overlay(Path.draw);

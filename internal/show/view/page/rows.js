@@ -54,9 +54,9 @@ export function open(facts) {
   names.addEventListener("pointerdown", press);
   names.addEventListener("focusin", (e) => { const line = lineAt(e); if (line && line.id !== focusedId) focusLine(line, false); });
   byId("scroll").addEventListener("scroll", () => { App.redraw(); }, { passive: true });
-  inputById("filter").addEventListener("input", () => { text = inputById("filter").value.trim(); stale = true; byId("scroll").scrollTop = 0; App.redraw(); });
+  inputById("filter").addEventListener("input", () => { text = inputById("filter").value.trim(); stale = true; byId("scroll").scrollTop = 0; App.emit("filter"); App.redraw(); });
   inputById("filter").addEventListener("keydown", (e) => {
-    if (e.key === "Escape") { inputById("filter").value = text = ""; stale = true; byId("names").focus(); App.redraw(); }
+    if (e.key === "Escape") { inputById("filter").value = text = ""; stale = true; byId("names").focus(); App.emit("filter"); App.redraw(); }
     if (e.key === "ArrowDown") { e.preventDefault(); focusLine(Layout.lines[0], true); }
     e.stopPropagation();
   });
@@ -89,6 +89,12 @@ function filter() {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return words.length ? (/** @type {string} */ name) => { const low = name.toLowerCase(); return words.every((w) => low.includes(w)); } : null;
 }
+
+/**
+ * accepts says that the filter of names leaves a row.
+ * @param {number} row
+ */
+export const accepts = (row) => { const f = filter(), r = about.rows[row]; return !f || f(`${about.hosts[r.host].name}\n${r.kind}\n${r.name}`); };
 
 // layOut settles the layout and the sizes before a frame is drawn.
 export function layOut() {

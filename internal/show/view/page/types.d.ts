@@ -402,6 +402,39 @@ export interface RequestPath {
   contradiction?: boolean;
 }
 
+/** Lengths of slices, or delays of messages. */
+export interface Lengths {
+  least: number;
+  p50: number;
+  p90: number;
+  p99: number;
+  greatest: number;
+}
+
+export interface NameNumbers extends Lengths {
+  row: number;
+  class: number;
+  instant?: boolean;
+  count: number;
+  sum: number; // ns within the stretch
+}
+
+export interface LinkNumbers extends Lengths {
+  lane: number;
+  from: number; // rows
+  to: number;
+  count: number;
+  verdicts: number[];
+}
+
+/** What happened in a stretch, as numbers. */
+export interface StretchNumbers {
+  names: NameNumbers[];
+  links: LinkNumbers[];
+  left: number;
+  skipped?: Record<string, number>;
+}
+
 /** One of two events, or places, that are compared. */
 export interface End {
   event: number | null;
@@ -667,4 +700,5 @@ export interface DataSource {
   search(q: string, after: number, limit: number): Promise<Found>;
   requests(query: RequestQuery): Promise<RequestList>;
   path(request: number): Promise<RequestPath>;
+  numbers(from: number, to: number, without: string): Promise<StretchNumbers>;
 }

@@ -1,0 +1,63 @@
+package view
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"meridian/internal/show/index"
+)
+
+// numberer counts what is in a stretch; an [index.Index] does.
+type numberer interface {
+	Numbers(ctx context.Context, from, to int64, wanted func(row int) bool) (*index.Numbers, error)
+}
+
+const maxRowList = 256 << 10 // bytes of a list of rows
+
+func (h *handler) numbers(ctx context.Context, q url.Values) ([]byte, string, error) {
+	data, ok := h.data.(numberer)
+	if !ok {
+		return nil, "", wrong("numbers: they are counted when the timeline no longer grows")
+	}
+	from, err := number(q, "from", -1<<62, 1<<62, 0)
+	if err != nil {
+		return nil, "", err
+	}
+	to, err := number(q, "to", -1<<62, 1<<62, 1<<62)
+	if err != nil {
+		return nil, "", err
+	}
+	without, err := rowList(q.Get("without"), len(h.data.About().Rows))
+	if err != nil {
+		return nil, "", err
+	}
+	return marshalled(data.Numbers(ctx, from, to, func(row int) bool { return !without[row] }))
+}
+
+// rowList reads numbers and ranges of rows, such as 0-3,7.
+func rowList(text string, rows int) (map[int]bool, error) {
+	list := make(map[int]bool)
+	if text == "" {
+		return list, nil
+	}
+	if len(text) > maxRowList {
+		return nil, wrong("without: want at most %d bytes", maxRowList)
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		first, last, ranged := strings.Cut(part, "-")
+		if !ranged {
+			last = first
+		}
+		a, err1 := strconv.Atoi(first)
+		b, err2 := strconv.Atoi(last)
+		if err1 != nil || err2 != nil || a < 0 || b < a || b >= rows {
+			return nil, wrong("without: want rows from 0 to %d, such as 0-3,7, not %q", rows-1, shown(part))
+		}
+		for row := a; row <= b; row++ {
+			list[row] = true
+		}
+	}
+	return list, nil
+}

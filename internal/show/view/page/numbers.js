@@ -1,0 +1,81 @@
+// numbers: what happened in a stretch, complete, as numbers: for each row and name how often, how long in all, and
+// percentiles; for each link its messages and their delays. Rows that are hidden or filtered out are left out, and it says so.
+
+import { App } from "./app.js";
+import { make, button, choice, section, table, grouped, plural } from "./elements.js";
+import * as Measure from "./measure.js";
+import * as Relation from "./relation.js";
+import * as Rows from "./rows.js";
+import * as Save from "./save.js";
+import * as Share from "./share.js";
+import * as Time from "./time.js";
+
+/** @import { Column, LinkNumbers, NameNumbers, StretchNumbers } from "./types.js" */
+
+const where = (/** @type {number} */ row) => `${App.hostOf(row).name} · ${App.about.rows[row].name}`;
+
+/**
+ * left lists the rows that are not counted: hidden ones, and those that the filter leaves out.
+ */
+const left = () => App.about.rows.flatMap((r, row) => (App.hidden.rows.has(row) || App.hidden.hosts.has(r.host) || !Rows.accepts(row) ? [row] : []));
+
+export function start() {
+  const body = App.panel("numbers", "Numbers", { key: "y", hint: "how often and how long, of a stretch" });
+  const said = make("output", { class: "said", "aria-live": "polite" });
+  const stretch = choice("of", [["view", "what is in view"], ["measure", "what is measured"], ["all", "everything"]], () => fill());
+  let open = false, pending = 0, asked = 0, span = 1;
+  const percentiles = /** @type {["p50" | "p90" | "p99" | "greatest", string][]} */ ([["p50", "p50"], ["p90", "p90"], ["p99", "p99"], ["greatest", "longest"]]);
+  /** @type {Column<NameNumbers>[]} */
+  const nameColumns = [
+    { title: "name", text: (x) => App.className(x.class), value: (x) => App.className(x.class) },
+    { title: "where", text: (x) => where(x.row), value: (x) => where(x.row) },
+    { title: "count", text: (x) => grouped(x.count), value: (x) => x.count, number: true },
+    { title: "time", text: (x) => (x.instant ? "" : App.duration(x.sum)), value: (x) => x.sum, number: true },
+    { title: "share", text: (x) => (x.instant ? "" : `${(100 * x.sum / span).toFixed(1)} %`), value: (x) => x.sum / span, number: true },
+    ...percentiles.map(([key, title]) => ({ title, text: (/** @type {NameNumbers} */ x) => (x.instant ? "" : App.duration(x[key])), value: (/** @type {NameNumbers} */ x) => x[key], number: true })),
+  ];
+  /** @type {Column<LinkNumbers>[]} */
+  const linkColumns = [
+    { title: "from", text: (x) => where(x.from), value: (x) => where(x.from) },
+    { title: "to", text: (x) => where(x.to), value: (x) => where(x.to) },
+    { title: "messages", text: (x) => grouped(x.count), value: (x) => x.count, number: true },
+    ...percentiles.map(([key, title]) => ({ title, text: (/** @type {LinkNumbers} */ x) => App.duration(x[key]), value: (/** @type {LinkNumbers} */ x) => x[key], number: true })),
+    { title: "certainly inverted", text: (x) => grouped(x.verdicts[4]), value: (x) => x.verdicts[4], number: true },
+  ];
+  const names = table({ caption: "Names in the stretch", rows: /** @type {NameNumbers[]} */ ([]), columns: nameColumns, sort: { column: 3, down: true }, empty: "Nothing happened there.", pick: (x) => { App.reveal(x.row); App.focus(x.row); } });
+  const links = table({ caption: "Links in the stretch", rows: /** @type {LinkNumbers[]} */ ([]), columns: linkColumns, sort: { column: 2, down: true }, empty: "No messages." });
+
+  function bounds() {
+    if (stretch.list.value === "all") return [0, App.about.span + 1];
+    const ends = stretch.list.value === "measure" ? Measure.ends : null;
+    if (ends) return [Math.min(ends[0].at, ends[1].at), Math.max(ends[0].at, ends[1].at)];
+    return [App.view.from, App.view.to];
+  }
+
+  async function fill() {
+    const mine = ++asked, [a, b] = bounds(), from = Math.max(0, Math.floor(a)), to = Math.max(from + 1, Math.min(App.about.span + 1, Math.ceil(b))), without = left();
+    if (stretch.list.value === "measure" && !Measure.ends) { said.textContent = "Measure a stretch first: hold Shift and drag."; return; }
+    if (App.view.raw) { said.textContent = "In raw time each host has a stretch of its own: turn raw time off."; return; }
+    said.textContent = "counting…";
+    try {
+      const found = /** @type {StretchNumbers} */ (await App.data.numbers(from, to, Share.ranges(without)));
+      if (mine !== asked) return;
+      span = to - from;
+      names.update(found.names);
+      links.update(found.links);
+      const values = found.skipped?.counter ?? 0, messages = found.links.reduce((sum, l) => sum + l.count, 0);
+      said.textContent = [`From ${Time.since(from)}, ${App.duration(span)}: all of it, ${plural(found.names.length, "name")} and ${plural(messages, "message")}`, without.length ? `; ${plural(without.length, "row")} hidden or filtered out` : "",
+        values ? `; ${plural(values, "value")} of counters are not counted here` : "", found.left ? `; the least ${grouped(found.left)} entries are left out` : "", "."].join("");
+    } catch (/** @type {any} */ error) {
+      if (mine === asked) said.textContent = error.message;
+    }
+  }
+  const save = (/** @type {string} */ name, /** @type {any} */ columns, /** @type {any} */ sheet) => button("CSV", () => Save.text(`${name}.csv`, Save.csv(columns, sheet.order())), { "aria-label": `save ${name} as CSV` });
+  body.append(make("h2", {}, "Numbers"), make("p", { class: "options" }, stretch, button("refresh", () => fill())), said,
+    section("By name", make("p", { class: "buttons" }, save("names", nameColumns, names)), names),
+    section("By link", make("p", { class: "buttons" }, save("links", linkColumns, links)), links,
+      make("p", { class: "note" }, `Delays are by the estimate of the clocks; none truly is below ${Time.brief(Relation.least())}. The panel Delays has their bounds.`)));
+  const later = () => { clearTimeout(pending); if (open) pending = setTimeout(fill, 300); };
+  App.on("panel", (id, yes) => { const was = open; open = id === "numbers" && yes; if (open && !was) fill(); });
+  for (const event of ["view", "hidden", "raw", "measure", "filter"]) App.on(event, later);
+}
