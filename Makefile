@@ -65,6 +65,12 @@ fuzz-decoders: ## every decoder's fuzz target on EXECUTIONS inputs (1000000), co
 bench: bench-align ## bench-align, then all benchmarks
 	go test -run '^$$' -bench . -benchmem work
 
+.PHONY: bench-compare
+bench-compare: ## the stages' benchmarks beside those of revision BASE, in one run; fails where one is slower (FLAGS="-bench Emit ./sensor")
+	@test -n "$(BASE)" || { echo "bench-compare: name a revision: make bench-compare BASE=main"; exit 2; }
+	go build -o bin/benchcompare ./tools/benchcompare
+	bin/benchcompare -base $(BASE) $(FLAGS)
+
 bench-align: build ## meridian align against mergecap on two captures of PACKETS (5000000) packets each
 	go run ./tools/speed -packets $(PACKETS)
 
