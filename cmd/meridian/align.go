@@ -29,7 +29,7 @@ A TRACE is a capture (pcap or pcapng), a CTF directory of LTTng or another trace
 (OpenTelemetry's OTLP, Jaeger's JSON), a Chrome trace, a Go execution trace, a list of messages as text, or a
 directory of those, plain or compressed with gzip or zstd; the format is found from the content. HOST names the host
 that recorded it (default: the name in the spans, or the file's base name). Several traces of one HOST share its
-clock. s3://BUCKET/PREFIX names what lies in an object store; docs/formats.md says how it is found.
+clock. - is standard input; it and other pipes are copied to a temporary file first. s3://BUCKET/PREFIX names what lies in an object store; docs/formats.md says how it is found.
 
 A list of messages has lines FROM TO SENT RECEIVED with decimal seconds of each host's own clock, and, where
 needed, @collective NAME HOST ENTERED LEFT for operations that no member leaves before all have entered, and
@@ -45,6 +45,7 @@ Exit code: 0 done, 1 failed, 2 wrong usage, 3 done, but a host was left unaligne
 remains, or damaged parts of the traces were left out; the reason is on stderr.`,
 		Example: `  meridian align client.pcap server.pcapng -o merged.pcapng -o timeline.html
   meridian align web=a.pcap.gz web=b.pcap db=dump/ --reference db -o report.json
+  ssh db tcpdump -w - | meridian align web=web.pcap db=- -o merged.pcapng
   meridian align a.pcap b.pcap --address a=10.0.0.1 --address b=10.0.0.2
   meridian align web=lttng-web/ db=lttng-db/ -o timeline.pftrace
   meridian align s3://traces/nightly/web s3://traces/nightly/db -o timeline.html

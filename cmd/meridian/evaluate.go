@@ -71,7 +71,7 @@ func (f *evaluateFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	o := evaluate.Options{Match: options.Match, Align: options.Align, Compare: f.compare, Truth: f.truth, Plots: f.plots}
 	var evaluation *evaluate.Evaluation
-	err = withTraces(cmd, args, f.quiet, func(traces []input.Trace, p pipeline.Progress) (err error) {
+	err = withTraces(cmd, args, &f.traceFlags, f.quiet, func(traces []input.Trace, p pipeline.Progress) (err error) {
 		o.Progress = p
 		evaluation, err = evaluate.Run(cmd.Context(), traces, o)
 		return err

@@ -42,6 +42,7 @@ func (f *quietFlag) printWritten(cmd *cobra.Command, written ...pipeline.Written
 // outputFlags is how a command gives its result: files, and what it prints.
 type outputFlags struct {
 	quietFlag
+	traceFlags
 	json    bool
 	outputs []string
 }
@@ -55,13 +56,14 @@ func (f *outputFlags) addFiles(cmd *cobra.Command) {
 // add gives a command the flags for what is printed: a result of the given name.
 func (f *outputFlags) add(cmd *cobra.Command, result string) {
 	cmd.Flags().BoolVar(&f.json, "json", false, "print the "+result+" as JSON instead of the table")
+	f.traceFlags.add(cmd)
 	f.quietFlag.add(cmd)
 }
 
 // pipeline runs the pipeline on the traces that arguments name, writes the files, and names them.
 func (f *outputFlags) pipeline(cmd *cobra.Command, args []string, o pipeline.Options) (outcome *pipeline.Outcome, err error) {
 	o.Outputs = f.outputs
-	err = withTraces(cmd, args, f.quiet, func(traces []input.Trace, p pipeline.Progress) (err error) {
+	err = withTraces(cmd, args, &f.traceFlags, f.quiet, func(traces []input.Trace, p pipeline.Progress) (err error) {
 		o.Progress = p
 		outcome, err = pipeline.Run(cmd.Context(), traces, o)
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"meridian/internal/pipeline"
 	"meridian/internal/pipeline/input"
+	"meridian/internal/scratch"
 )
 
 // needTraces refuses a command line without a trace.
@@ -19,8 +20,28 @@ func needTraces(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// traceFlags says how traces are read.
+type traceFlags struct{ scratch string }
+
+func (f *traceFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.scratch, "scratch", "", "`DIR` for temporary files, as of traces that come through pipes (default: the system's)")
+	completions(cmd, map[string]cobra.CompletionFunc{"scratch": cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)})
+}
+
 // withTraces finds the traces that arguments name, and does the work of a command on them while its progress is shown.
-func withTraces(cmd *cobra.Command, args []string, quiet bool, work func([]input.Trace, pipeline.Progress) error) error {
+//
+// Traces that come through pipes are in temporary files meanwhile.
+func withTraces(cmd *cobra.Command, args []string, f *traceFlags, quiet bool, work func([]input.Trace, pipeline.Progress) error) (err error) {
+	dir := scratch.New(f.scratch)
+	defer func() {
+		if removing := dir.Close(); err == nil {
+			err = removing
+		}
+	}()
+	args, err = input.Spool(cmd.Context(), args, dir)
+	if err != nil {
+		return err
+	}
 	traces, err := input.Parse(args)
 	if err != nil {
 		return err

@@ -22,6 +22,7 @@ type viewFlags struct {
 	filterFlags
 	logicalFlag
 	quietFlag
+	traceFlags
 	output    string
 	budget    int
 	index     string
@@ -84,6 +85,7 @@ unaligned or unbounded, an inversion remains, damaged parts of the traces were l
 	f.filterFlags.add(cmd)
 	f.logicalFlag.add(cmd)
 	f.methodFlags.add(cmd, append(align.Methods(), pipeline.AsRecorded))
+	f.traceFlags.add(cmd)
 	f.quietFlag.add(cmd)
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"size": choices(), "listen": choices("127.0.0.1:8080"), "latency": choices("20ms", "100ms", "1s"), "keep": choices("10m", "1h", "2GiB", "1h,2GiB"),
@@ -155,7 +157,7 @@ func (f *viewFlags) timeline(cmd *cobra.Command, args []string) (t *view.Timelin
 	}
 	o.Select, o.Logical = wanted, f.logical
 	var outcome *pipeline.Outcome
-	err = withTraces(cmd, args, f.quiet, func(traces []input.Trace, p pipeline.Progress) (err error) {
+	err = withTraces(cmd, args, &f.traceFlags, f.quiet, func(traces []input.Trace, p pipeline.Progress) (err error) {
 		o.Progress = p
 		t, outcome, err = pipeline.View(cmd.Context(), traces, o, f.index)
 		return err

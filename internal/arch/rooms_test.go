@@ -33,6 +33,7 @@ var mayImport = map[string][]string{
 
 	// What only our commands need.
 	"internal/dirlock":          {},
+	"internal/scratch":          {"internal/dirlock"}, // a run's temporary files
 	"internal/s3":               {},
 	"internal/probe":            {"internal/realtime", "internal/steering", "clock"},
 	"internal/synchroniser":     {"internal/probe", "align/online", "clock", "align/bound", "trace"},
@@ -75,7 +76,7 @@ var mayImport = map[string][]string{
 		"internal/filter", "internal/pipeline", "internal/pipeline/input", "internal/show"},
 	"internal/experiment/daemons": {"internal/experiment/protocol", "sensor", "clock"},
 	"internal/pipeline/evaluate":  {"internal/pipeline/...", "internal/show", "internal/sim", "align/...", "trace", "clock"},
-	"internal/pipeline/input":     {"internal/pipeline/usage", "internal/kernel", "internal/steering", "internal/retention", "order", "format/...", "trace", "clock"},
+	"internal/pipeline/input":     {"internal/scratch", "internal/pipeline/usage", "internal/kernel", "internal/steering", "internal/retention", "order", "format/...", "trace", "clock"},
 	"internal/pipeline/output":    {},
 	"internal/pipeline/simulate":  {"internal/pipeline/usage", "internal/pipeline/output", "internal/sim", "format/...", "trace", "clock"},
 	"internal/pipeline/source":    {"trace", "clock"},

@@ -91,7 +91,7 @@ func compare(ctx context.Context, o *options) (err error) {
 	if err := measure(ctx, trees, o); err != nil {
 		return err
 	}
-	table, err := command(ctx, here, "go", "tool", "-modfile=tools/go.mod", "benchstat", "base="+trees[0].results, "here="+trees[1].results)
+	table, err := command(ctx, here, "go", "tool", "benchstat", "base="+trees[0].results, "here="+trees[1].results)
 	if err != nil {
 		return err
 	}

@@ -78,7 +78,7 @@ func Parse(args []string) ([]Trace, error) {
 func tracesAt(path string) ([]Trace, error) {
 	info, err := format.Stat(path)
 	if path == "-" && err != nil {
-		return nil, errors.New("-: standard input is not read, since traces are read more than once: write it to a file first")
+		return nil, errors.New("-: standard input is not read here: write it to a file first")
 	}
 	if err != nil {
 		var at *fs.PathError
@@ -88,7 +88,7 @@ func tracesAt(path string) ([]Trace, error) {
 		return nil, fmt.Errorf("%s: %w; give the path of a trace: a capture, a CTF directory, spans, a list of messages", path, err)
 	}
 	if !info.IsDir() && !info.Mode().IsRegular() {
-		return nil, usage.Errorf("%s is not a regular file; traces are read more than once, so write it to a file first", path)
+		return nil, usage.Errorf("%s is neither a file nor a directory nor a pipe", path)
 	}
 	var found []Trace
 	files := []string{path}
