@@ -71,12 +71,14 @@ func (e *epoch) open() *Run { return e.runs[len(e.runs)-1] }
 // replace shows another run instead of the last one.
 func (e *epoch) replace(r *Run) { e.runs = append(e.runs[:len(e.runs)-1:len(e.runs)-1], r) }
 
-// cut ends what is shown at a reading, and returns the open run as it is then.
+// cut ends what is shown at a reading. An epoch of which nothing was shown by then keeps a run of that reading alone, without bounds.
 func (e *epoch) cut(at clock.HostTime) {
+	last := e.open()
 	for len(e.runs) > 0 && e.open().First > at {
 		e.runs = e.runs[: len(e.runs)-1 : len(e.runs)-1]
 	}
 	if len(e.runs) == 0 {
+		e.runs = []*Run{{Component: last.Component, Epoch: e.number, First: at, Last: at, Until: at, Map: clock.Map{Mid: last.Map.Mid}}}
 		return
 	}
 	r := *e.open()
@@ -109,11 +111,8 @@ func (e *epoch) shownAt(at clock.HostTime) (m *clock.Map, component int) {
 func (e *epoch) unbind(from clock.HostTime) {
 	r := e.open()
 	e.cut(from)
-	if n := len(e.runs); n == 0 || e.runs[n-1].Last < forever {
-		first := r.First
-		if n > 0 {
-			first = max(from, e.runs[n-1].Last) + 1
-		}
+	if last := e.open().Last; last < forever {
+		first := max(from, last) + 1
 		bare := &Run{Component: r.Component, Epoch: e.number, First: first, Last: forever, Until: forever, Map: clock.Map{Mid: r.Map.Mid}}
 		e.runs = append(e.runs, bare)
 	}

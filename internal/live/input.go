@@ -198,7 +198,7 @@ func (in *input) replace() error {
 		in.parent.rotated.add(in.capture.Head())
 	}
 	in.follow()
-	in.subs, in.lastSub, in.began, in.classes, in.lead = make(map[subKey]int), subKey{}, false, nil, lead{}
+	in.subs, in.lastSub, in.began, in.classes = make(map[subKey]int), subKey{}, false, nil
 	in.replaced, in.info = true, nil
 	if in.host >= 0 {
 		in.enter()
@@ -299,10 +299,9 @@ func (in *input) read() (bool, error) {
 		in.dropped.see(in)
 		in.grain.Add(in.event.Time)
 	}
-	if in.apart = in.leads(); in.apart {
-		return true, nil
+	if in.apart = in.leads(); !in.apart {
+		in.s.progress.show(clock.Sub(in.event.Time, in.first), in.s.elapsed())
 	}
-	in.s.progress.show(clock.Sub(in.event.Time, in.first), in.s.elapsed())
 	in.s.see(in, in.parent == nil || !in.parent.began || in.event.Time > in.parent.event.Time)
 	if !in.s.alone {
 		if in.event.Flow != 0 && in.event.Role != trace.NoRole {

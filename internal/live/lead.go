@@ -21,9 +21,10 @@ type lead struct {
 const (
 	// maxLead is how far a stamp may be ahead of the present of its input, ns.
 	maxLead = 10_000_000_000
-	// confirmTime is how long nothing but stamps ahead must come until these are taken, ns, and confirmEvents how many of them.
-	confirmTime   = 1_000_000_000
-	confirmEvents = 256
+	// confirmAlone is how long nothing but stamps ahead must come until these are taken, ns, and eventsAlone how many of them; confirmTime and confirmEvents are
+	// those of several hosts, which messages align meanwhile.
+	confirmAlone, eventsAlone  = 1_000_000_000, 256
+	confirmTime, confirmEvents = 3_000_000_000, 1 << 14
 )
 
 // leads reports whether the event that was read is to tell nothing, for it may be far ahead of what comes next.
@@ -49,8 +50,11 @@ func (in *input) leads() bool {
 
 // confirmed takes stamps that were ahead for what the clock shows, if nothing spoke against them.
 func (in *input) confirmed() bool {
-	l := &in.lead
-	if l.events == 0 || l.events <= confirmEvents && in.s.elapsed()-l.since < confirmTime {
+	l, events, length := &in.lead, confirmEvents, int64(confirmTime)
+	if in.s.alone {
+		events, length = eventsAlone, confirmAlone
+	}
+	if l.events == 0 || l.events <= events && in.s.elapsed()-l.since < length {
 		return false
 	}
 	l.events = 0
@@ -58,7 +62,7 @@ func (in *input) confirmed() bool {
 	return true
 }
 
-// confirm takes stamps that nothing spoke against for confirmTime, though nothing more comes.
+// confirm takes stamps that nothing spoke against for long, though nothing more comes.
 func (s *Session) confirm() {
 	for _, in := range s.inputs {
 		if !in.confirmed() {
@@ -70,8 +74,8 @@ func (s *Session) confirm() {
 			s.lane(0).show(int64(at), s.elapsed())
 			continue
 		}
-		s.clocks.Seen(in.number, at)
-		if p := s.place(in.number, at); !s.warming {
+		if !s.warming {
+			p := s.place(in.number, at)
 			s.lane(p.Component).show(int64(p.At), s.elapsed())
 		}
 	}

@@ -44,6 +44,23 @@ func TestAStampFarAheadMakesNoOtherEventLate(t *testing.T) {
 	}
 }
 
+// TestAClockThatIsSetAnHourAheadIsToldAndMakesFewLate has messages that tell where the clock is, before the present follows it. Those that were on their way are late.
+func TestAClockThatIsSetAnHourAheadIsToldAndMakesFewLate(t *testing.T) {
+	t.Parallel()
+	const seconds = 8
+	hosts := talk(seconds, 31)
+	for i := range hosts[1].events {
+		if e := &hosts[1].events[i]; int64(e.Event.Time) > clockB(origin+4_000_000_000) {
+			e.Event.Time, e.Time = clock.Add(e.Event.Time, hour), clock.Add(e.Time, hour)
+		}
+	}
+	s, got, _ := followWarned(t, hosts, seconds, Options{Sorter: order.SorterOptions{Frame: 200 * time.Millisecond}}, 1)
+	o := s.Outcome()
+	if len(got) != len(hosts[0].events)+len(hosts[1].events) || o.Late > int64(len(got)/50) || len(o.Set) == 0 {
+		t.Errorf("%d events, %d late by up to %v; set: %s", len(got), o.Late, o.GreatestLateness, o.SetText())
+	}
+}
+
 // TestEventsBehindAnHourOfSilenceComeAtOnce has nothing recorded for an hour, or a clock that was set: all that follow are ahead.
 func TestEventsBehindAnHourOfSilenceComeAtOnce(t *testing.T) {
 	t.Parallel()

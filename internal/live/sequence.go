@@ -153,7 +153,8 @@ func (s *Session) keepWithin(r *trace.TimelineEvent, n *order.Note) {
 	n.Late, n.Behind = true, n.Behind+back
 }
 
-// noteLate notes events that are behind ones which were handed on before their sorter began.
+// noteLate notes events that are behind ones which were handed on before their sorter began. One that is far ahead of the present, and was handed on for a
+// new sorter to begin, makes none late.
 func (s *Session) noteLate(r *trace.TimelineEvent, n *order.Note) {
 	component, _ := s.schema.Component(r)
 	last := s.last.of(component)
@@ -161,8 +162,14 @@ func (s *Session) noteLate(r *trace.TimelineEvent, n *order.Note) {
 		if !n.Late {
 			n.Late, n.Behind = true, last.Sub(r.Time)
 			s.before.Late++
+			s.before.GreatestLateness = max(s.before.GreatestLateness, n.Behind)
 		}
 		return
+	}
+	if r.Time.Sub(*last) > maxLead && *last != math.MinInt64 {
+		if l := s.lanes[component]; l != nil && l.any && int64(r.Time)-l.pace.now(s.elapsed()) > maxLead {
+			return
+		}
 	}
 	*last = r.Time
 }
