@@ -48,7 +48,7 @@ type rowFile struct {
 
 const (
 	page     = 4096
-	unit     = 256       // to which a packet is padded that is written before its page is full
+	unit     = 64        // to which a packet is padded that is written before its page is full
 	maxWrite = 256 << 10 // bytes of packets that are gathered
 )
 
