@@ -124,7 +124,7 @@ bench-tls: ## what keys and TLS take of the collection of traces, on a machine t
 bench-subscribe: build ## the time from a sensor to a subscriber of the server's timeline, and what agent and server take
 	go build -o bin/subscribebench ./tools/subscribebench
 	bin/subscribebench -check $(FLAGS)
-	bin/subscribebench -rate 38000 -flush 100ms -batch 20ms $(FLAGS)
+	bin/subscribebench -rate 38000 -flush 100ms -batch 100ms $(FLAGS)
 
 .PHONY: archive
 archive: ## what servers archive, in versitygw and MinIO that are killed and started again; builds them, minutes at first
@@ -137,6 +137,13 @@ nats: ## servers and agents as NATS's own client shows them; builds it, minutes 
 bench-collect: build ## how fast a trace is copied to servers, beside a TCP connection into a file and beside JetStream that syncs
 	go build -o bin/collectbench ./tools/collectbench
 	bin/collectbench -check $(FLAGS)
+
+.PHONY: bench-fleet
+bench-fleet: build ## events a second of two agents, memory of a server of 64, and a mark that passes a backlog of 1 GiB
+	go build -o bin/fleetbench ./tools/fleetbench
+	bin/fleetbench -agents 2 -rate 1250000 -length 8s -least 2000000 $(FLAGS)
+	bin/fleetbench -agents 64 -rate 5000 -memory 256 $(FLAGS)
+	bin/fleetbench -agents 1 -rate 0 -backlog 1024 -urgent 50ms $(FLAGS)
 
 live-index: ## the index that grows: its writer killed at 200 random instants, and ten million events in flat memory
 	go test -count 1 -v ./internal/show/index -run 'TestKilledAtAnyInstant|TestLiveNeeds' -kills 200 -live-events 10000000

@@ -102,7 +102,7 @@ servers as are wanted.`,
 	flags.StringVar(&f.host, "host", "", "`NAME` of this host (default: that of --invite, else its hostname)")
 	flags.IntVar(&f.replicas, "replicas", 1, "how many servers store the trace, `N`")
 	flags.StringVar(&f.limit, "limit", "", "send at most this `SIZE` a second, such as 10MiB")
-	flags.DurationVar(&f.batch, "batch", 20*time.Millisecond, "how long bytes wait for others to be sent with, `TIME` up to 10s; shorter takes more of a processor")
+	flags.DurationVar(&f.batch, "batch", 100*time.Millisecond, "how long bytes wait for others to be sent with, `TIME` up to 10s; shorter takes more of a processor")
 	flags.Var(f.spool, "spool", "let DIR grow to `SIZE`, such as 4GiB: beyond it the recorder drops what servers have, then the oldest packets, then events")
 	flags.BoolVar(&f.release, "release", false, "drop from DIR what servers have")
 	flags.BoolVar(&f.compress, "compress", false, "compress what is sent, by zstd")

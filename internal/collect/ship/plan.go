@@ -121,6 +121,16 @@ func (p *plan) waits(class int) bool {
 	return false
 }
 
+// waiting reports whether something of any class is to be sent.
+func (p *plan) waiting() bool {
+	for class := range p.d.classes {
+		if p.waits(class) {
+			return true
+		}
+	}
+	return false
+}
+
 // room reports whether so much more may be on the way to a server.
 func (p *plan) room(s *peer, bytes int64) bool {
 	return s.onWay == 0 || s.onWay+bytes <= p.window

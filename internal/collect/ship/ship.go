@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -68,7 +69,8 @@ func (o Options) withDefaults() Options {
 const (
 	statusEvery = time.Second
 	lookEvery   = 500 * time.Millisecond // where the system gives no notice of growth
-	checkEvery  = 100 * time.Millisecond // servers that are silent or stuck
+	checkEvery  = 250 * time.Millisecond // servers that are silent or stuck
+	behindEvery = 10 * time.Millisecond  // the directory, while more is to be sent than may be on the way: a mark passes it
 )
 
 // Summary is what became of a trace, since the account of its directory began.
@@ -92,6 +94,7 @@ type Shipper struct {
 	data      string        // the subject of chunks for all servers
 	hello     string        // where servers answer that they are there
 	words     chan struct{} // the directory may have grown
+	behind    atomic.Bool   // more is to be sent than may be on the way
 	z         *zstd.Encoder
 	raw, out  []byte
 	message   int64   // bytes that a message may carry
@@ -235,7 +238,13 @@ func take[T any](ctx context.Context, to chan<- T) nats.MsgHandler {
 func (s *Shipper) watch(ctx context.Context) error {
 	w := watch.New()
 	w.Add(s.o.Dir)
-	for w.Wait(ctx, s.o.Every, lookEvery) == nil {
+	pause := func() time.Duration {
+		if s.behind.Load() {
+			return min(s.o.Every, behindEvery)
+		}
+		return s.o.Every
+	}
+	for w.Wait(ctx, pause(), lookEvery) == nil {
 		select {
 		case s.words <- struct{}{}:
 		default:
