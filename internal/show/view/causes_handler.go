@@ -11,7 +11,7 @@ import (
 func (h *handler) requests(_ context.Context, q url.Values) ([]byte, string, error) {
 	data, ok := h.data.(Requests)
 	if !ok {
-		return nil, "", wrong("requests: they are listed when the timeline no longer grows")
+		return marshalled(&RequestList{Requests: []Request{}, Groups: []RequestGroup{}, None: "Requests are listed when the timeline no longer grows."}, nil)
 	}
 	r := RequestQuery{Sort: q.Get("sort"), Text: q.Get("q")}
 	err := r.Check()

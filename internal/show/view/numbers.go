@@ -19,7 +19,11 @@ const maxRowList = 256 << 10 // bytes of a list of rows
 func (h *handler) numbers(ctx context.Context, q url.Values) ([]byte, string, error) {
 	data, ok := h.data.(numberer)
 	if !ok {
-		return nil, "", wrong("numbers: they are counted when the timeline no longer grows")
+		return marshalled(struct {
+			Names []index.NameNumbers `json:"names"`
+			Links []index.LinkNumbers `json:"links"`
+			None  string              `json:"none"`
+		}{[]index.NameNumbers{}, []index.LinkNumbers{}, "Numbers are counted when the timeline no longer grows."}, nil)
 	}
 	from, err := number(q, "from", -1<<62, 1<<62, 0)
 	if err != nil {

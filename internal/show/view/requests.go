@@ -51,7 +51,8 @@ type RequestList struct {
 	Count    int            `json:"count"`   // of all requests
 	Matched  int            `json:"matched"` // of those chosen
 	Requests []Request      `json:"requests"`
-	Groups   []RequestGroup `json:"groups"` // of those chosen, the largest 200
+	Groups   []RequestGroup `json:"groups"`         // of those chosen, the largest 200
+	None     string         `json:"none,omitempty"` // why none are listed
 }
 
 // Request is a request. Times are ns; instants, since the origin.

@@ -1,7 +1,7 @@
 // keys: every action has a name and a key here or in a panel; this hands keys to them. W, A, S and D work as long as they
 // are held, a little faster the longer.
 
-import { inputById } from "./dom.js";
+import { byId, inputById } from "./dom.js";
 import { App } from "./app.js";
 import * as Colors from "./colors.js";
 import * as Data from "./data.js";
@@ -102,6 +102,11 @@ function typing(target, key) {
  * @param {KeyboardEvent} e
  */
 export function pressed(e) {
+  const { target } = e;
+  if (e.key === "Escape" && !e.defaultPrevented && target instanceof HTMLElement && target.matches("input, textarea, select") && !target.closest("dialog")) {
+    e.preventDefault();
+    return byId("over").focus({ preventScroll: true }); // out of the field; the next one lets go of the selection
+  }
   if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || typing(e.target, e.key)) return;
   const low = e.key.toLowerCase();
   if ("wasd".includes(low) && low.length === 1 && !e.shiftKey) {

@@ -11,12 +11,14 @@ import * as Details from "./details.js";
 import * as Dock from "./dock.js";
 import * as Draw from "./draw.js";
 import * as Help from "./help.js";
+import * as History from "./history.js";
 import * as Keys from "./keys.js";
 import * as Live from "./live.js";
 import * as Measure from "./measure.js";
 import * as Minimap from "./minimap.js";
 import * as Numbers from "./numbers.js";
 import * as Order from "./order.js";
+import * as Picture from "./picture.js";
 import * as Pointer from "./pointer.js";
 import * as Requests from "./requests.js";
 import * as Rows from "./rows.js";
@@ -29,7 +31,7 @@ import * as View from "./view.js";
 import * as Violations from "./violations.js";
 
 // The panels, in the order of their tabs.
-const panels = [Details, Requests, Order, Measure, Search, Violations, Chain, Delays, Clocks, Switches, Numbers, Tables, Share, Help];
+const panels = [Details, Requests, Order, Measure, Search, Violations, Chain, Delays, Clocks, Switches, Numbers, Tables, Share, History, Picture, Help];
 
 async function start() {
   const notice = byId("notice");

@@ -64,7 +64,7 @@ export function start() {
       names.update(found.names);
       links.update(found.links);
       const values = found.skipped?.counter ?? 0, messages = found.links.reduce((sum, l) => sum + l.count, 0);
-      said.textContent = [`From ${Time.since(from)}, ${App.duration(span)}: all of it, ${plural(found.names.length, "name")} and ${plural(messages, "message")}`, without.length ? `; ${plural(without.length, "row")} hidden or filtered out` : "",
+      said.textContent = found.none ?? [`From ${Time.since(from)}, ${App.duration(span)}: all of it, ${plural(found.names.length, "name")} and ${plural(messages, "message")}`, without.length ? `; ${plural(without.length, "row")} hidden or filtered out` : "",
         values ? `; ${plural(values, "value")} of counters are not counted here` : "", found.left ? `; the least ${grouped(found.left)} entries are left out` : "", "."].join("");
     } catch (/** @type {any} */ error) {
       if (mine === asked) said.textContent = error.message;

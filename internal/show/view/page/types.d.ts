@@ -364,6 +364,7 @@ export interface RequestList {
   held?: number; // in one file: how many it has
   requests: TimelineRequest[];
   groups: RequestGroup[];
+  none?: string; // why none are listed
 }
 
 /** A part of a critical path: a stretch of a row, or a message on its way from one. */
@@ -433,6 +434,7 @@ export interface StretchNumbers {
   links: LinkNumbers[];
   left: number;
   skipped?: Record<string, number>;
+  none?: string; // why nothing is counted
 }
 
 /** One of two events, or places, that are compared. */

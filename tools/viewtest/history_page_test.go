@@ -1,0 +1,82 @@
+//go:build !race
+
+package viewtest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// TestWaysAround runs what leads from one view to another and out of the page.
+func TestWaysAround(t *testing.T) {
+	b := startPanelBrowser(t)
+	run(t, []rule{
+		{"AViewIsGoneBackTo", b.AViewIsGoneBackTo},
+		{"EscapeLeavesAField", b.EscapeLeavesAField},
+		{"WhatIsInSightIsSavedAsAPicture", b.WhatIsInSightIsSavedAsAPicture},
+	})
+}
+
+func (b *panelBrowser) AViewIsGoneBackTo(t *testing.T) {
+	l := b.load(t)
+	if got := value[string](l, `(() => {
+		const t = History.trail(3), v = (from, raw = false) => ({ from, to: from + 100, raw }), out = [], step = (by) => out.push(t.step(by)?.from ?? "none");
+		t.add(v(0)); t.add(v(0.5)); t.add(v(200)); step(-1); step(-1); step(1); step(1); // one that is nearly the same is none
+		step(-1); t.add(v(400)); step(1); step(-1); // what was ahead is gone
+		t.add(v(500)); t.add(v(500, true)); t.add(v(600)); step(-1); step(-1); step(-1); // three are kept
+		return out.join(" ");
+	})()`); got != "0 none 200 none 0 none 0 500 500 none" {
+		t.Errorf("the trail goes %s", got)
+	}
+	p := b.open(t, newScene(""), "light", viewed)
+	p.still()
+	rested := func() { value[bool](p.logic, `new Promise((done) => setTimeout(() => done(true), 700))`) }
+	rested()
+	p.key("v")
+	p.click("#panel-violations tbody .pick", "◆ certain")
+	p.shows(20_075_000, 20_735_000, "a press does not go there")
+	rested()
+	p.do(chromedp.Focus(chromedp.CSS("#over")))
+	p.key("0")
+	p.until(`meridian.view.to - meridian.view.from > 3.9e7`, "not all is shown")
+	p.key("\b")
+	p.shows(20_075_000, 20_735_000, "the view before does not come back")
+	p.key("\b")
+	p.shows(viewFrom, viewTo, "the first view does not come back")
+	p.click("#do-forward", "")
+	p.shows(20_075_000, 20_735_000, "forward does not undo it")
+}
+
+func (b *panelBrowser) EscapeLeavesAField(t *testing.T) {
+	p := b.open(t, newScene(""), "light", viewed+"&a=309")
+	p.until(`meridian.selection.a`, "nothing is selected")
+	p.key("q")
+	p.do(chromedp.Focus(chromedp.CSS("#panel-requests select")))
+	p.key("\u001b")
+	p.until(`document.activeElement === document.getElementById("over")`, "Escape does not leave the field")
+	if !value[bool](p.logic, `Boolean(meridian.selection.a)`) {
+		t.Error("Escape in a field lets the selection go")
+	}
+}
+
+func (b *panelBrowser) WhatIsInSightIsSavedAsAPicture(t *testing.T) {
+	p := b.open(t, newScene(""), "dark", viewed)
+	p.still()
+	value[bool](p.logic, `(() => { globalThis.saved = null; URL.createObjectURL = (blob) => { globalThis.saved = blob; return "about:blank#"; }; HTMLAnchorElement.prototype.click = function () { globalThis.savedName = this.download; }; return true; })()`)
+	p.key("P")
+	p.until(`globalThis.saved`, "nothing is saved")
+	got := value[string](p.logic, `createImageBitmap(globalThis.saved).then((image) => {
+		const c = document.createElement("canvas"), g = c.getContext("2d"), stage = document.getElementById("stage").getBoundingClientRect();
+		c.width = image.width; c.height = image.height; g.drawImage(image, 0, 0);
+		const r = image.width / stage.width, inked = (x, y, w, h) => { const d = g.getImageData(x * r, y * r, w * r, h * r).data, set = new Set(); for (let i = 0; i < d.length; i += 4) set.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); return set.size > 3; };
+		return [globalThis.savedName, globalThis.saved.type, Math.abs(image.height / r - stage.height) < 2, inked(0, 50, 200, 60), inked(400, 60, 300, 300), inked(260, 0, 300, 40)].join(" ");
+	})`)
+	if want := "timeline.png image/png true true true true"; got != want {
+		t.Errorf("saved %s, want %s", got, want)
+	}
+	if strings.Contains(got, "false") {
+		p.shots("saved")
+	}
+}
