@@ -49,7 +49,7 @@ type Model struct {
 	Messages []Message
 	// Ends are the slices that a message begins or ends. Spans are those of them that have a name in a trace, and others.
 	Ends  []Slice
-	Spans map[int64]Span // by the event that begins the slice
+	Spans Spans
 	// Inner are the slices with a name in a trace that no message begins or ends: work within a process.
 	Inner []Slice
 	// Slices returns what is on a row in [from, to), in any order.

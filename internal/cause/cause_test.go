@@ -12,7 +12,7 @@ import (
 // drawModel makes a model of any messages, slices and spans, most of which make no sense together.
 func drawModel(t *rapid.T) *Model {
 	rows := rapid.IntRange(2, 5).Draw(t, "rows")
-	m := &Model{Spans: map[int64]Span{}, MinDelay: rapid.Int64Range(0, 3).Draw(t, "least")}
+	m := &Model{MinDelay: rapid.Int64Range(0, 3).Draw(t, "least")}
 	for i := range rows {
 		m.Hosts = append(m.Hosts, min(i, rapid.IntRange(0, i).Draw(t, "host")))
 	}
@@ -25,7 +25,7 @@ func drawModel(t *rapid.T) *Model {
 		s := Slice{Begin: b, End: b + rapid.Int64Range(0, 80).Draw(t, "length"), Row: rapid.IntRange(0, rows-1).Draw(t, "row"), Depth: rapid.IntRange(0, 3).Draw(t, "depth"),
 			Class: rapid.IntRange(0, 5).Draw(t, "class"), Event: next(), Last: next()}
 		open = append(open, s)
-		m.Spans[s.Event] = Span{Trace: uint64(rapid.IntRange(0, 1).Draw(t, "trace")), ID: uint64(rapid.IntRange(1, 9).Draw(t, "id")), Parent: uint64(rapid.IntRange(0, 9).Draw(t, "parent"))}
+		m.Spans.Name(s.Event, Span{Trace: uint64(rapid.IntRange(0, 1).Draw(t, "trace")), ID: uint64(rapid.IntRange(1, 9).Draw(t, "id")), Parent: uint64(rapid.IntRange(0, 9).Draw(t, "parent"))})
 	}
 	m.Slices = func(row int, from, to int64) (list []Slice) {
 		for _, s := range open {
@@ -138,7 +138,7 @@ type hostClock struct{ at, drift float64 }
 // newWorld plants causes of 4 to 12 ms into some requests, and sets the clocks wrong by up to bound.
 func newWorld(seed uint64, requests int, bound int64) *world {
 	random := rand.New(rand.NewPCG(seed, 1))
-	w := &world{m: &Model{Hosts: []int{0, 1, 2, 3}, Spans: map[int64]Span{}, MinDelay: 20_000}}
+	w := &world{m: &Model{Hosts: []int{0, 1, 2, 3}, MinDelay: 20_000}}
 	clocks := make([]hostClock, 4)
 	for i := range clocks {
 		clocks[i] = hostClock{float64(bound) * (2*random.Float64() - 1) * 0.9, 1e-7 * (random.Float64() - 0.5)}
@@ -350,11 +350,11 @@ func TestTheWaysOfAnExchangeHoldTheTruth(t *testing.T) {
 
 // A trace of spans: a client asks a server, which asks two others one after the other, and works between; a third call is not waited for.
 func TestTheLastFinishingChildIsOnThePathOfASpan(t *testing.T) {
-	m := &Model{Hosts: []int{0, 1, 2}, Spans: map[int64]Span{}}
+	m := &Model{Hosts: []int{0, 1, 2}}
 	event := int64(0)
 	slice := func(row, class int, begin, end int64, id, parent uint64) Slice {
 		event += 2
-		m.Spans[event-1] = Span{1, id, parent}
+		m.Spans.Name(event-1, Span{1, id, parent})
 		s := Slice{Begin: begin, End: end, Row: row, Class: class, Event: event - 1, Last: event}
 		m.Ends = append(m.Ends, s)
 		return s
@@ -371,7 +371,7 @@ func TestTheLastFinishingChildIsOnThePathOfASpan(t *testing.T) {
 		call(c[0], c[1])
 	}
 	m.Inner = []Slice{{Begin: 500, End: 600, Row: 2, Class: 5, Event: 90, Last: 91}}
-	m.Spans[90] = Span{1, 11, 6}
+	m.Spans.Name(90, Span{1, 11, 6})
 	list := m.Requests()
 	if len(list) != 5 || list[0].Total() != 1000 || list[0].ServerTime() != 800 || list[0].Network() != 200 || list[0].ClientTime() != 0 {
 		t.Fatalf("requests %+v", list)

@@ -50,16 +50,17 @@ func NewPaths(m *Model, requests []Request) *Paths {
 	for _, list := range p.received {
 		slices.SortFunc(list, func(a, b int) int { return cmp.Compare(m.Messages[a].Received, m.Messages[b].Received) })
 	}
-	asked := make(map[int64]bool)
+	var asked byEvent
 	for i := range requests {
 		if r := &requests[i]; r.Kind == KindSpan {
-			asked[r.Event] = true
+			asked.set(r.Event, i)
 			p.below(r.Event, child{r.Begin, r.End, r.Client, r.Class, r.Event, i})
 		}
 	}
 	for _, list := range [][]Slice{m.Ends, m.Inner} {
 		for i := range list {
-			if s := &list[i]; !asked[s.Event] {
+			s := &list[i]
+			if _, is := asked.get(s.Event); !is {
 				p.below(s.Event, child{s.Begin, s.End, s.Row, s.Class, s.Event, -1})
 			}
 		}
@@ -71,7 +72,7 @@ func NewPaths(m *Model, requests []Request) *Paths {
 }
 
 func (p *Paths) below(event int64, c child) {
-	if s, is := p.m.Spans[event]; is && s.Parent != 0 {
+	if s, is := p.m.Spans.Of(event); is && s.Parent != 0 {
 		key := Span{Trace: s.Trace, Parent: s.Parent}
 		p.children[key] = append(p.children[key], c)
 	}
@@ -136,7 +137,7 @@ func (w *walk) own(r *Request, from, to int64, depth int) {
 func (w *walk) served(r *Request, depth int) {
 	if r.Served >= 0 {
 		if s := w.m.Ends[r.Served]; s.Row == r.There.To && s.Row == r.Back.From {
-			if _, named := w.m.Spans[s.Event]; named {
+			if _, named := w.m.Spans.Of(s.Event); named {
 				w.span(s, r.Back.Sent, r.There.Received, depth)
 				return
 			}
@@ -152,7 +153,7 @@ func (w *walk) served(r *Request, depth int) {
 // span walks a span from t back to a bound: over the child that finished last, and on from where that began. Children are
 // cut to their parent.
 func (w *walk) span(s Slice, t, bound int64, depth int) {
-	name, named := w.m.Spans[s.Event]
+	name, named := w.m.Spans.Of(s.Event)
 	var below []child
 	if named && name.ID != 0 && depth < mostDepth {
 		below = w.children[Span{Trace: name.Trace, Parent: name.ID}]

@@ -45,26 +45,26 @@ func (m *Model) Ways(r *Request) (there, back Interval) { return m.ways(r.There,
 // Requests lists the requests of a model, in order of their begin: first those of spans, then exchanges of the messages
 // that no span has.
 func (m *Model) Requests() []Request {
-	bySent, byReceived := make(map[int64]int, len(m.Messages)), make(map[int64]int, len(m.Messages))
+	var bySent, byReceived, served byEvent // a served slice by its first event
 	for i := range m.Messages {
-		bySent[m.Messages[i].SentEvent], byReceived[m.Messages[i].ReceivedEvent] = i, i
+		bySent.set(m.Messages[i].SentEvent, i)
+		byReceived.set(m.Messages[i].ReceivedEvent, i)
 	}
-	served := make(map[int64]int, len(m.Ends)) // by its first event
 	for i := range m.Ends {
-		served[m.Ends[i].Event] = i
+		served.set(m.Ends[i].Event, i)
 	}
 	var out []Request
 	used := make([]bool, len(m.Messages))
 	for i := range m.Ends {
 		s := &m.Ends[i]
-		there, begins := bySent[s.Event]
-		back, ends := byReceived[s.Last]
+		there, begins := bySent.get(s.Event)
+		back, ends := byReceived.get(s.Last)
 		if !begins || !ends || m.Hosts[m.Messages[there].To] != m.Hosts[m.Messages[back].From] {
 			continue
 		}
 		r := Request{Kind: KindSpan, Client: s.Row, Server: m.Messages[there].To, Class: s.Class, Begin: s.Begin, End: s.End, There: m.Messages[there], Back: m.Messages[back],
 			Event: s.Event, Last: s.Last, Served: -1, Messages: 2}
-		if k, is := served[r.There.ReceivedEvent]; is {
+		if k, is := served.get(r.There.ReceivedEvent); is {
 			r.Served = k
 		}
 		used[there], used[back] = true, true

@@ -18,8 +18,8 @@ type causes struct {
 	model   *cause.Model
 	list    []cause.Request
 	paths   *cause.Paths
-	groups  map[groupKey][]int // requests by name and hosts
-	median  map[groupKey]int64 // of their totals
+	groups  []requestGroup
+	of      []int32 // of each request, its group
 }
 
 // groupKey is what like requests have in common.
@@ -37,7 +37,7 @@ func (t *Timeline) causesOf() (*causes, error) {
 
 func (c *causes) build(t *Timeline) error {
 	a := t.About()
-	m := &cause.Model{Spans: make(map[int64]cause.Span), MinDelay: a.MinDelay, Bounds: boundsOf(a)}
+	m := &cause.Model{MinDelay: a.MinDelay, Bounds: boundsOf(a)}
 	c.model = m
 	for i := range a.Rows {
 		m.Hosts = append(m.Hosts, a.Rows[i].Host)
@@ -68,12 +68,40 @@ func (c *causes) build(t *Timeline) error {
 		return err
 	}
 	c.paths = cause.NewPaths(m, c.list)
-	c.groups = make(map[groupKey][]int)
+	c.group()
+	return nil
+}
+
+// requestGroup is like requests: of one name, between two hosts.
+type requestGroup struct {
+	groupKey
+	members []int32 // in order of their begin
+	median  int64   // of their totals
+}
+
+func (c *causes) group() {
+	at := make(map[groupKey]int32)
+	c.of = make([]int32, len(c.list))
 	for i := range c.list {
 		key := c.groupOf(&c.list[i])
-		c.groups[key] = append(c.groups[key], i)
+		g, known := at[key]
+		if !known {
+			g = int32(len(c.groups))
+			at[key] = g
+			c.groups = append(c.groups, requestGroup{groupKey: key})
+		}
+		c.of[i] = g
+		c.groups[g].members = append(c.groups[g].members, int32(i))
 	}
-	return nil
+	for g := range c.groups {
+		x := &c.groups[g]
+		totals := make([]int64, len(x.members))
+		for k, i := range x.members {
+			totals[k] = c.list[i].Total()
+		}
+		slices.Sort(totals)
+		x.median = totals[(len(totals)-1)/2]
+	}
 }
 
 func (c *causes) groupOf(r *cause.Request) groupKey {
@@ -96,21 +124,25 @@ func (c *causes) ends(t *Timeline, a *index.About) error {
 	}
 	err := t.Texts([]string{"span_id", "trace_id", "parent_span_id"}, func(event int64, texts []string) {
 		if id := number(texts[0]); id != 0 {
-			m.Spans[event] = cause.Span{Trace: number(texts[1]), ID: id, Parent: number(texts[2])}
+			m.Spans.Name(event, cause.Span{Trace: number(texts[1]), ID: id, Parent: number(texts[2])})
 		}
 	})
 	if err != nil {
 		return err
 	}
-	touched := make(map[int64]bool, 2*len(m.Messages))
+	touched := make([]bool, a.Events)
 	linked := make(map[int]bool)
 	for i := range m.Messages {
 		x := &m.Messages[i]
-		touched[x.SentEvent], touched[x.ReceivedEvent] = true, true
+		for _, event := range []int64{x.SentEvent, x.ReceivedEvent} {
+			if event >= 0 && event < a.Events {
+				touched[event] = true
+			}
+		}
 		linked[x.From], linked[x.To] = true, true
 	}
 	for row := range a.Rows {
-		if !linked[row] && len(m.Spans) == 0 {
+		if !linked[row] && m.Spans.Len() == 0 {
 			continue
 		}
 		for _, l := range a.Rows[row].Lanes {
@@ -118,9 +150,9 @@ func (c *causes) ends(t *Timeline, a *index.About) error {
 				continue
 			}
 			err := t.Items(l.Lane, 0, 1<<62, func(it *index.Item) {
-				if touched[it.Event] || it.Other >= 0 && touched[it.Other] {
+				if it.Event >= 0 && it.Event < a.Events && touched[it.Event] || it.Other >= 0 && it.Other < a.Events && touched[it.Other] {
 					m.Ends = append(m.Ends, sliceOf(it, row, l.Depth))
-				} else if _, is := m.Spans[it.Event]; is {
+				} else if _, is := m.Spans.Of(it.Event); is {
 					m.Inner = append(m.Inner, sliceOf(it, row, l.Depth))
 				}
 			})

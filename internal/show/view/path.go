@@ -59,12 +59,12 @@ func (t *Timeline) Path(request int) (*Path, error) {
 	if request < 0 || request >= len(c.list) {
 		return nil, wrong("request: there is no request %d; there are %d", request, len(c.list))
 	}
-	a, median := t.About(), c.medians()
+	a := t.About()
 	c.walking.Lock()
 	defer c.walking.Unlock()
 	r := &c.list[request]
 	pieces := c.paths.Of(r)
-	out := &Path{Request: c.request(a, request, median), Pieces: []Piece{}, Items: []PathItem{}, Beyond: []int{}}
+	out := &Path{Request: c.request(a, request), Pieces: []Piece{}, Items: []PathItem{}, Beyond: []int{}}
 	b := c.model.Sum(pieces)
 	for i := range pieces {
 		out.Pieces = append(out.Pieces, c.piece(a, b, &pieces[i]))
@@ -111,11 +111,11 @@ func (c *causes) piece(a *index.About, b *cause.Blame, x *cause.Piece) Piece {
 
 // like sums the paths of the like requests nearest in time up, and returns how far apart they are at most, ns.
 func (c *causes) like(request int) (list []*cause.Blame, apart int64) {
-	all := c.groups[c.groupOf(&c.list[request])]
-	at, _ := slices.BinarySearch(all, request)
+	all := c.groups[c.of[request]].members
+	at, _ := slices.BinarySearch(all, int32(request))
 	from := max(0, min(at-mostLike/2, len(all)-mostLike))
 	for _, i := range all[from:min(len(all), from+mostLike)] {
-		if i == request || c.list[i].Overlapping {
+		if int(i) == request || c.list[i].Overlapping {
 			continue
 		}
 		list = append(list, c.model.Sum(c.paths.Of(&c.list[i])))

@@ -114,36 +114,38 @@ func (t *Timeline) Requests(q RequestQuery) (*RequestList, error) {
 		return nil, err
 	}
 	a := t.About()
-	median := c.medians()
 	words := strings.Fields(strings.ToLower(q.Text))
 	out := &RequestList{Count: len(c.list), Requests: []Request{}, Groups: []RequestGroup{}}
-	var chosen []int
-	groups := make(map[groupKey][]int64)
-	wanted := make(map[groupKey]bool)
+	wanted := make([]bool, len(c.groups))
+	for g := range c.groups {
+		key := &c.groups[g]
+		wanted[g] = holdsAll(strings.ToLower(nameOf(a, key.class)+" "+a.Hosts[key.client].Name+" "+a.Hosts[key.server].Name), words)
+	}
+	type entry struct {
+		value int64
+		i     int32
+	}
+	var chosen []entry
+	totals := make([][]int64, len(c.groups))
 	for i := range c.list {
-		r := &c.list[i]
-		if (q.From != 0 || q.To != 0) && (r.Begin >= q.To || r.End < q.From) {
+		r, g := &c.list[i], c.of[i]
+		if !wanted[g] || (q.From != 0 || q.To != 0) && (r.Begin >= q.To || r.End < q.From) {
 			continue
 		}
-		key := c.groupOf(r)
-		want, known := wanted[key]
-		if !known {
-			want = holdsAll(strings.ToLower(nameOf(a, key.class)+" "+a.Hosts[key.client].Name+" "+a.Hosts[key.server].Name), words)
-			wanted[key] = want
-		}
-		if want {
-			chosen = append(chosen, i)
-			groups[key] = append(groups[key], r.Total())
-		}
+		chosen = append(chosen, entry{sortValue(r, q.Sort, c.groups[g].median), int32(i)})
+		totals[g] = append(totals[g], r.Total())
 	}
 	out.Matched = len(chosen)
-	value := func(i int) int64 { return sortValue(&c.list[i], q.Sort, median[c.groupOf(&c.list[i])]) }
-	slices.SortStableFunc(chosen, func(x, y int) int { return cmp.Compare(value(y), value(x)) })
+	slices.SortFunc(chosen, func(x, y entry) int { return cmp.Or(cmp.Compare(y.value, x.value), cmp.Compare(x.i, y.i)) })
 	most := min(cmp.Or(q.Most, usualRequests), mostRequests)
-	for _, i := range chosen[:min(most, len(chosen))] {
-		out.Requests = append(out.Requests, c.request(a, i, median))
+	for _, e := range chosen[:min(most, len(chosen))] {
+		out.Requests = append(out.Requests, c.request(a, int(e.i)))
 	}
-	for key, totals := range groups {
+	for g, totals := range totals {
+		if len(totals) == 0 {
+			continue
+		}
+		key := &c.groups[g]
 		slices.Sort(totals)
 		at := func(percent int) int64 { return totals[max(0, (len(totals)*percent+99)/100-1)] }
 		out.Groups = append(out.Groups, RequestGroup{Name: nameOf(a, key.class), Client: key.client, Server: key.server, Count: len(totals),
@@ -192,28 +194,10 @@ func sortValue(r *cause.Request, by string, median int64) int64 {
 	return r.ClientTime()
 }
 
-// medians of the totals of all groups.
-func (c *causes) medians() map[groupKey]int64 {
-	c.walking.Lock()
-	defer c.walking.Unlock()
-	if c.median == nil {
-		c.median = make(map[groupKey]int64, len(c.groups))
-		for key, list := range c.groups {
-			totals := make([]int64, len(list))
-			for k, i := range list {
-				totals[k] = c.list[i].Total()
-			}
-			slices.Sort(totals)
-			c.median[key] = totals[(len(totals)-1)/2]
-		}
-	}
-	return c.median
-}
-
-func (c *causes) request(a *index.About, i int, median map[groupKey]int64) Request {
+func (c *causes) request(a *index.About, i int) Request {
 	r := &c.list[i]
 	out := Request{ID: i, Kind: r.Kind, Name: nameOf(a, r.Class), Client: r.Client, Server: r.Server, Begin: r.Begin, Total: r.Total(),
-		Beyond: r.Total() - median[c.groupOf(r)], Event: r.Event, Last: r.Last, Messages: r.Messages, Overlapping: r.Overlapping}
+		Beyond: r.Total() - c.groups[c.of[i]].median, Event: r.Event, Last: r.Last, Messages: r.Messages, Overlapping: r.Overlapping}
 	if !r.Overlapping {
 		there, back := c.model.Ways(r)
 		out.ClientTime, out.ServerTime, out.Network = r.ClientTime(), r.ServerTime(), r.Network()
