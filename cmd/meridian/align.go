@@ -45,6 +45,7 @@ Exit code: 0 done, 1 failed, 2 wrong usage, 3 done, but a host was left unaligne
 remains, or damaged parts of the traces were left out; the reason is on stderr.`,
 		Example: `  meridian align client.pcap server.pcapng -o merged.pcapng -o timeline.html
   meridian align web=a.pcap.gz web=b.pcap db=dump/ --reference db -o report.json
+  meridian align a.pcap b.pcap -o corrected/
   ssh db tcpdump -w - | meridian align web=web.pcap db=- -o merged.pcapng
   meridian align a.pcap b.pcap --address a=10.0.0.1 --address b=10.0.0.2
   meridian align web=lttng-web/ db=lttng-db/ -o timeline.pftrace

@@ -104,7 +104,7 @@ func TestWhereverItIsInterruptedNothingIsLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	outputs := []string{filepath.Join(directory, "report.json"), filepath.Join(directory, "page.html"), filepath.Join(directory, "all.pcapng")}
+	outputs := []string{filepath.Join(directory, "report.json"), filepath.Join(directory, "page.html"), filepath.Join(directory, "all.pcapng"), filepath.Join(directory, "parts") + "/"}
 	old := []byte("what was there before")
 	if err := os.WriteFile(outputs[0], old, 0o666); err != nil {
 		t.Fatal(err)

@@ -30,6 +30,7 @@ const (
 	ofReport  outputKind = iota // the alignment report
 	ofEvents                    // a pass over the events as they were recorded
 	ofRows                      // a pass over the rows of the timeline
+	ofParts                     // the packets of each capture
 	ofPackets                   // the merged packets of the captures
 )
 
@@ -58,6 +59,7 @@ func Endings() []string {
 	for _, f := range outputFormats() {
 		lines = append(lines, fmt.Sprintf("%-12s %s", f.ending, f.what))
 	}
+	lines = append(lines, fmt.Sprintf("%-12s %s", "DIR"+partsFormat.ending, partsFormat.what))
 	lines[0] += ", also in a file called report.json"
 	return lines
 }
@@ -85,16 +87,21 @@ func (o *Options) checkOutputs(traces []input.Trace) ([]outputFile, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := checkPath(f.path, traces, f.directory != nil); err != nil {
+		if err := checkPath(f.path, traces, f.directory != nil || f.kind == ofParts); err != nil {
 			return nil, err
+		}
+		if f.kind == ofParts {
+			if err := checkParts(f.path, traces); err != nil {
+				return nil, err
+			}
 		}
 		if slices.ContainsFunc(files, func(other outputFile) bool { return input.SameFile(other.path, path) }) {
 			return nil, usage.Errorf("output %s is given twice", path)
 		}
 		switch {
-		case f.kind == ofPackets && o.Select.ofEvents():
+		case (f.kind == ofPackets || f.kind == ofParts) && o.Select.ofEvents():
 			return nil, usage.Errorf("%s: packets cannot be chosen by stream, event or field; leave out these filters or write another format", path)
-		case o.Align.Method == AsRecorded && (f.kind == ofPackets || f.kind == ofReport):
+		case o.Align.Method == AsRecorded && (f.kind == ofPackets || f.kind == ofParts || f.kind == ofReport):
 			return nil, usage.Errorf("%s needs aligned clocks; leave out --method %s", path, AsRecorded)
 		}
 		files = append(files, f)
@@ -110,6 +117,9 @@ func outputOf(path string) (outputFile, error) {
 			return outputFile{clean, f}, nil
 		}
 		endings = append(endings, f.ending)
+	}
+	if n := len(path); n > 0 && os.IsPathSeparator(path[n-1]) {
+		return outputFile{clean, partsFormat}, nil
 	}
 	if stem, ok := strings.CutSuffix(clean, ".pcap"); ok {
 		return outputFile{}, usage.Errorf("%s: packets are written as pcapng; name it %s.pcapng", path, stem)

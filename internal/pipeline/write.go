@@ -170,20 +170,39 @@ func (w *outputWriter) measurePairs(ctx context.Context) error {
 
 // writePackets writes the merged captures.
 func (w *outputWriter) writePackets(ctx context.Context) error {
-	if w.first(ofPackets) == nil {
+	if w.first(ofPackets) == nil && w.first(ofParts) == nil {
 		return nil
 	}
 	merge := w.context.ordered.packetMerge()
 	w.context.ordered = nil
 	returnMemory()
+	for _, f := range w.files {
+		if f.kind != ofParts {
+			continue
+		}
+		dir, err := w.set.Directory(f.path)
+		if err != nil {
+			return nameError(f.path, err)
+		}
+		written, late, err := merge.writeParts(ctx, dir, w.progress)
+		if err != nil {
+			return nameError(f.path, err)
+		}
+		w.notePackets(written, late)
+	}
 	return w.writeEach(ctx, ofPackets, func(to io.Writer) error {
 		written, late, err := merge.write(ctx, to, w.progress)
-		if late > 0 {
-			w.outcome.breakPromise(fmt.Sprintf("%d packets of the merged capture are out of order: the clock of their capture was set back too often", late))
-		}
-		w.outcome.Packets = &written
+		w.notePackets(written, late)
 		return err
 	})
+}
+
+// notePackets notes how many packets were written, and how many of these out of order.
+func (w *outputWriter) notePackets(written, late int64) {
+	if late > 0 {
+		w.outcome.breakPromise(fmt.Sprintf("%d packets of the merged capture are out of order: the clock of their capture was set back too often", late))
+	}
+	w.outcome.Packets = &written
 }
 
 // returnMemory gives back to the kernel what is not used any more: it is about to need as much for the file. A little is

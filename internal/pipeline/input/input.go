@@ -31,6 +31,9 @@ type Trace struct {
 	kind format.Kind
 }
 
+// IsCapture reports whether a trace is a capture of packets.
+func (t Trace) IsCapture() bool { return t.kind == format.Capture }
+
 // Parse turns arguments of the form [HOST=]PATH into traces. A directory stands for all traces in it, of one host. A path
 // without a host gives its base name, or as many of its directories as distinguish it from the others.
 func Parse(args []string) ([]Trace, error) {
