@@ -159,6 +159,7 @@ func TestSkewThatTheSpanCannotDetermineIsReportedAsUndetermined(t *testing.T) {
 
 func TestClocksThatAreNotLinearLeaveNoInversion(t *testing.T) {
 	testneed.RacedBy(t, "TestChainsOfAnyLengthStayWithinTheirBounds")
+	t.Parallel()
 	hosts := linearHosts(2)
 	hosts[1].Wave = sim.Wave{AmplitudePPM: 8, Period: 7 * time.Minute}
 	traffic := sim.Traffic{Hosts: hosts, Start: epoch, Span: 20 * time.Minute, Seed: 6, Links: []sim.Link{

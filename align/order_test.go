@@ -168,6 +168,7 @@ func (w *short) compared(s *align.Solution) ([]quality.Outside, error) {
 
 func TestShortTalksLeaveNoInversionWhoeverIsTheReference(t *testing.T) {
 	testneed.RacedBy(t, "TestChainsOfAnyLengthStayWithinTheirBounds")
+	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		seed := rapid.Uint64().Draw(r, "seed")
 		w := drawShort(seed)
@@ -191,6 +192,7 @@ func TestClocksThatHoldEachOtherAreKeptTogether(t *testing.T) {
 }
 
 func TestEstimatesOfOurMethodsStayWithinWhatBoundsThereAre(t *testing.T) {
+	t.Parallel()
 	for _, o := range []align.Options{{Network: "clement"}, {Method: "cones"}, {Method: "cones", Network: "least-squares"}, {Method: "hull"}, {Method: "lts", Network: "duda"}} {
 		for seed := range uint64(testneed.Cases(30)) {
 			s, err := drawShort(seed).within(o)

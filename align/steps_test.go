@@ -152,6 +152,7 @@ func (w *stepped) check(t *testing.T, s *align.Solution) int64 {
 }
 
 func TestClocksThatWereSetAreAlignedPieceByPiece(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		hosts int
 		steps []sim.HostStep
@@ -263,6 +264,7 @@ func TestSilenceAsLongAsAStepLeavesOpenWhichClockWasSet(t *testing.T) {
 
 func TestLeapSecondsAreNamed(t *testing.T) {
 	testneed.RacedBy(t, "TestClocksThatWereSetAreAlignedPieceByPiece")
+	t.Parallel()
 	const midnight = (epoch/86_400_000_000_000 + 1) * 86_400_000_000_000
 	for _, c := range []struct {
 		at   clock.TimelineTime
@@ -286,6 +288,7 @@ func TestLeapSecondsAreNamed(t *testing.T) {
 
 func TestWrongMessagesAreNoStep(t *testing.T) {
 	testneed.RacedBy(t, "TestClocksThatWereSetAreAlignedPieceByPiece")
+	t.Parallel()
 	for _, wrong := range [][]int{{700}, {0}, {1199}, {300, 301}, {0, 600, 1199}} {
 		for _, by := range []int64{-2_000_000_000, 300_000_000, 2_000_000} {
 			w := playSteps(t, steppedWorld(11))
@@ -312,6 +315,7 @@ func TestWrongMessagesAreNoStep(t *testing.T) {
 }
 
 func TestStepsAreFoundInRandomWorlds(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(testneed.Cases(20)) {
 		random := rand.New(rand.NewPCG(seed, 5))
 		scenario := steppedWorld(seed)

@@ -74,6 +74,7 @@ func bent(p trace.Problem, by int64) trace.Problem {
 // clocks that wander much, that bend and that were set.
 func TestBoundsDoNotDependOnUnrelatedHosts(t *testing.T) {
 	testneed.RacedBy(t, "TestIslandsAreAlignedEachWithinItself")
+	t.Parallel()
 	others := map[string]trace.Problem{
 		"quiet":  world(t, sim.Scenario{Hosts: 2, Topology: sim.Pair, Span: 30 * time.Second, Wander: 1e-9, Seed: 7}),
 		"many":   world(t, sim.Scenario{Hosts: 5, Topology: sim.Full, Span: 30 * time.Second, Wander: 1e-9, Seed: 8}),

@@ -119,6 +119,7 @@ func (s *session) end() {
 
 // Three hosts have no traffic and know nothing of each other. One comes later, and is found too.
 func TestTheServerHasHostsProbeEachOther(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	measured := func(hosts ...string) func(map[string]wire.AgentStatus) bool {
 		return func(all map[string]wire.AgentStatus) bool {
@@ -194,6 +195,7 @@ func TestTheServerHasHostsProbeEachOther(t *testing.T) {
 }
 
 func TestAnAgentThatIsToExchangeNoProbesDoesNot(t *testing.T) {
+	t.Parallel()
 	s := newSession(t)
 	s.record("a")
 	s.record("b", "--probe-address", "off")

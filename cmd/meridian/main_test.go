@@ -1,6 +1,9 @@
 package main
 
 import (
+	"flag"
+	"runtime"
+	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -17,6 +20,10 @@ var helpers []func()
 func TestMain(m *testing.M) {
 	for _, help := range helpers {
 		help()
+	}
+	// Tests of programs wait more than they compute. Without this as many run at once as there are processors.
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err) // the flag is testing's
 	}
 	testscript.Main(m, processes)
 }

@@ -19,6 +19,7 @@ import (
 // Two hosts that talk to each other by probes alone are recorded; one of them gets its plan while it records.
 func TestRecordersExchangeProbesAsTheirPlansSay(t *testing.T) {
 	testneed.Root(t, "network namespaces")
+	t.Parallel()
 	lab := netlab.TwoHosts(t)
 	dir := everybodys(t)
 	meridian := installed(t, dir, "meridian")

@@ -16,6 +16,7 @@ import (
 // TestInAnyWorldTheTruthLiesWithinTheBounds makes random worlds of hosts with linear clocks, in which every host talks to
 // the first or to its neighbour, and holds all frames and the merged capture against the truth.
 func TestInAnyWorldTheTruthLiesWithinTheBounds(t *testing.T) {
+	t.Parallel()
 	checkWorlds(t, func(r *rapid.T, w *world, description, directory string) {
 		var arguments []string
 		for _, c := range w.captures {

@@ -332,6 +332,7 @@ func TestEveryEncapsulationIsMatchedByThePacketInside(t *testing.T) {
 
 func TestCapturesWithLossesGiveNoWrongMessageInAnyEncapsulation(t *testing.T) {
 	testneed.RacedBy(t, "TestEveryEncapsulationIsMatchedByThePacketInside")
+	t.Parallel()
 	for seed := range uint64(2) {
 		w := newCarriedTraffic(seed, *encapsulatedConnections, 0.05, 0.1)
 		w.ping()

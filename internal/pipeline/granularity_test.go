@@ -138,6 +138,7 @@ func talk(r *rand.Rand, n int, web, db *coarseHost) {
 // the reference's, from few stamps and from many.
 func TestBoundsOfEventsHoldWhateverGridTheClocksStampOn(t *testing.T) {
 	testneed.RacedBy(t, "TestStatedGranularityHolds")
+	t.Parallel()
 	grids := []struct {
 		name   string
 		period float64

@@ -264,6 +264,7 @@ func (w *disturbedTraffic) judge(from, to int, sent, received int64) (judgement 
 // Real hosts talk over a wire that loses 2% of the packets, repeats 10% and reorders 5%. Both captures hold every packet whole, so
 // that each is known by all its bytes. What a capture of 96 bytes with losses of its own makes of it must not contradict that.
 func TestRealTrafficOverALossyWireGivesNoWrongMessage(t *testing.T) {
+	t.Parallel()
 	lab := netlab.New(t)
 	lab.Hosts("web", "db")
 	lab.Disturbed("wire", "web", "db", netlab.Disturbance{Lost: 0.02, Repeated: 0.1, Delay: 500 * time.Microsecond, Late: 0.05, Seed: 1})

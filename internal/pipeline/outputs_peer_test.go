@@ -21,6 +21,7 @@ import (
 // TestOtherToolsSeeWhatWasAligned writes three simulated hosts in several formats and asks the tools that people read
 // these with.
 func TestOtherToolsSeeWhatWasAligned(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := sim.Scenario{
 		Hosts: 3, Topology: sim.Full, Start: clock.TimelineTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()), Span: 2 * time.Second,

@@ -244,6 +244,7 @@ func TestDirectionsOfForwardingHostsMakeNoWrongMessage(t *testing.T) {
 
 func TestCapturesThatSeePacketsSeveralTimesInsideAndOutsideOfTunnels(t *testing.T) {
 	testneed.RacedBy(t, "TestEveryEncapsulationIsMatchedByThePacketInside")
+	t.Parallel()
 	w := newCarriedTraffic(11, *encapsulatedConnections/2, 0.01, 0)
 	tunnels := []string{"vxlan"}
 	if *encapsulatedConnections > 12 {

@@ -219,6 +219,7 @@ func integer(t *rapid.T, value any) int64 {
 }
 
 func TestTruthLiesWithinTheReportedBoundsWhileClocksAreLinear(t *testing.T) {
+	t.Parallel()
 	directory := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
 		traffic := scenario(t)

@@ -87,11 +87,13 @@ func vxlan(t *testing.T) func(lab *netlab.Lab) netip.Addr {
 }
 
 func TestRealVXLANNeedsNoAddress(t *testing.T) {
+	t.Parallel()
 	udp := []string{"udp", "port", "4789"}
 	wantRealMessages(t, realCaptures(t, map[string][]string{"web": udp, "db": udp}, vxlan(t)), 0.9, 0)
 }
 
 func TestRealVXLANMatchesWithACaptureInsideIt(t *testing.T) {
+	t.Parallel()
 	arguments := map[string][]string{"web": {"udp", "port", "4789"}, "db": {"-i", "vx", "-y", "EN10MB"}}
 	wantRealMessages(t, realCaptures(t, arguments, vxlan(t)), 0.9, 0)
 }

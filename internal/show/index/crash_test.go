@@ -80,6 +80,8 @@ func number64(resume []byte) int64 {
 
 // TestKilledAtAnyInstantItGoesOn kills a process that writes, and starts another: what was sealed is there, nothing else
 // is, and in the end all is as if it had been written at once.
+//
+// It is not parallel: until it executes its program, a child holds the locks of indexes that other tests close.
 func TestKilledAtAnyInstantItGoesOn(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -19,6 +19,7 @@ import (
 // TestLiveAnswersLikeOneIndex splits a timeline by seals, mergers and restarts in any way: at any instant a view is to
 // say what a Builder's index over the same records says.
 func TestLiveAnswersLikeOneIndex(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	n := 0
 	rapid.Check(t, func(t *rapid.T) {

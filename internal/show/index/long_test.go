@@ -10,6 +10,7 @@ import (
 )
 
 func TestLongSlicesAmongManyShortOnesAreBusyInEveryBin(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		l := &trace.Schema{Hosts: []string{"a"}, Streams: []trace.Stream{{Name: "row", Host: "a", Kind: trace.Thread, Parent: -1}},
 			Classes: []trace.Class{{Name: "short"}, {Name: "long"}}}

@@ -13,6 +13,7 @@ import (
 // before.
 func TestDamagedSegmentIsDroppedWithThoseBehindIt(t *testing.T) {
 	testneed.RacedBy(t, "TestKilledAtAnyInstantItGoesOn")
+	t.Parallel()
 	x := crashTimeline()
 	x.records = x.records[:4000]
 	const seals, each = 11, 100 // of which the first eight are merged

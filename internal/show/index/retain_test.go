@@ -58,6 +58,7 @@ func held(t *testing.T, l *Live) (first, n int64, g Growth) {
 }
 
 func TestADirectoryKeepsWhatIsAskedForAndAnEighthMore(t *testing.T) {
+	t.Parallel()
 	const perSeal, seals = 100, 300
 	for name, o := range map[string]Options{"time": {KeepTime: 5e9}, "bytes": {KeepBytes: 100_000}} {
 		t.Run(name, func(t *testing.T) {

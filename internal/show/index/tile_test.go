@@ -11,6 +11,7 @@ import (
 
 func TestEveryTileSaysWhatTheItemsSay(t *testing.T) {
 	testneed.RacedBy(t, "TestOneIndexAnswersManyAtOnce")
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		x := drawTimeline(t, 10_000).build(t, Options{MinDelay: rapid.Int64Range(0, 100).Draw(t, "least delay")})
 		defer x.Close()
