@@ -118,18 +118,7 @@ servers as are wanted.`,
 
 func (f *agentFlags) run(cmd *cobra.Command, args []string) error {
 	log := f.log(cmd)
-	key, err := f.invitation(log)
-	if err != nil {
-		return err
-	}
-	o, err := f.options()
-	if err != nil {
-		return err
-	}
-	if err := f.checkProbes(args); err != nil {
-		return err
-	}
-	c, err := connectAsHost(f.server, f.host, key, log)
+	o, c, err := f.connect(args, log)
 	if err != nil {
 		return err
 	}
@@ -185,6 +174,21 @@ func (f *agentFlags) ship(ctx context.Context, o ship.Options) (sum ship.Summary
 		return sum, err
 	}
 	return s.Run(ctx)
+}
+
+// connect returns how the trace of DIR is sent, and the connection, for an agent that records by itself.
+func (f *agentFlags) connect(args []string, log func(format string, args ...any)) (o ship.Options, c *agentConn, err error) {
+	key, err := f.invitation(log)
+	if err == nil {
+		o, err = f.options()
+	}
+	if err == nil {
+		err = f.checkProbes(args)
+	}
+	if err == nil {
+		c, err = connectAsHost(f.server, f.host, key, log)
+	}
+	return o, c, err
 }
 
 // recorderArgs returns the flags of the recorder that the agent's own imply.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,40 +15,16 @@ import (
 // settleAfter is how long after the end of a span the recorder may still write packets of it. Its --flush is shorter.
 const settleAfter = 3 * time.Second
 
-// keeps reports whether the recorder's flags bound its directory.
-func keeps(recordArgs []string) bool {
-	for _, a := range recordArgs {
-		if a == "--" {
-			break
-		}
-		if name, _, _ := strings.Cut(a, "="); name == "--keep" || name == "--spool" {
-			return true
-		}
-	}
-	return false
-}
-
 // flightRecorder records, and sends what is asked for.
 func (f *agentFlags) flightRecorder(cmd *cobra.Command, args []string) error {
 	log := f.log(cmd)
 	if f.release {
 		return wrong("--release cannot be used with --on-demand: servers have only what is asked for")
 	}
-	if f.spool.Spool == 0 && !keeps(args) {
+	if f.spool.Spool == 0 && recorderFlag(args, "--keep", "--spool") == "" {
 		return wrong("--on-demand: write --spool SIZE, or --keep among the recorder's flags: nothing is sent, and %s would grow without bound", f.dir)
 	}
-	key, err := f.invitation(log)
-	if err != nil {
-		return err
-	}
-	o, err := f.options()
-	if err != nil {
-		return err
-	}
-	if err := f.checkProbes(args); err != nil {
-		return err
-	}
-	c, err := connectAsHost(f.server, f.host, key, log)
+	o, c, err := f.connect(args, log)
 	if err != nil {
 		return err
 	}

@@ -14,24 +14,7 @@ import (
 // onDemand starts an agent that sends what is asked for alone.
 func (f *fleet) onDemand(host, rings string) {
 	f.t.Helper()
-	said, err := os.Create(filepath.Join(f.dir, host+".log"))
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	defer said.Close()
-	a := exec.Command("meridian", "agent", "--on-demand", "--server", f.url, "-o", filepath.Join(f.dir, host), "--host", host, "--session", "fleet", "--", "--rings", rings, "--keep", "10m", "--flush", "10ms")
-	a.Stdout, a.Stderr = said, said
-	if err := a.Start(); err != nil {
-		f.t.Fatal(err)
-	}
-	f.t.Cleanup(func() {
-		_ = a.Process.Kill()
-		if f.t.Failed() {
-			b, _ := os.ReadFile(filepath.Join(f.dir, host+".log"))
-			f.t.Logf("%s: %s", host, b)
-		}
-	})
-	f.agents[host] = a
+	f.agent(host, "--on-demand", "--session", "fleet", "--", "--rings", rings, "--keep", "10m", "--flush", "10ms")
 }
 
 func TestFlightRecordersSendWhatIsAskedForAlone(t *testing.T) {

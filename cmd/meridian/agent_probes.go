@@ -92,12 +92,15 @@ func (f *agentFlags) checkProbes(recordArgs []string) error {
 }
 
 // ownProbes returns the recorder's flag by which it has its own plan, or can have none.
-func ownProbes(recordArgs []string) string {
+func ownProbes(recordArgs []string) string { return recorderFlag(recordArgs, "--probes", "--netns") }
+
+// recorderFlag returns the first of some flags that is among the recorder's; "" for none.
+func recorderFlag(recordArgs []string, flags ...string) string {
 	for _, a := range recordArgs {
 		if a == "--" {
 			break
 		}
-		if name, _, _ := strings.Cut(a, "="); name == "--probes" || name == "--netns" {
+		if name, _, _ := strings.Cut(a, "="); slices.Contains(flags, name) {
 			return name
 		}
 	}

@@ -22,15 +22,21 @@ type fleet struct {
 
 func newFleet(t *testing.T) *fleet { return &fleet{newCollection(t), map[string]*exec.Cmd{}} }
 
-// standby starts the agent of a host.
+// standby starts the agent of a host that waits for commands.
 func (f *fleet) standby(host string, flags ...string) {
+	f.t.Helper()
+	f.agent(host, append(append([]string{"--standby"}, flags...), "--", "--rings", f.rings)...)
+}
+
+// agent starts the agent of a host.
+func (f *fleet) agent(host string, args ...string) {
 	f.t.Helper()
 	said, err := os.OpenFile(filepath.Join(f.dir, host+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) // a recorder outlives its agent, and with it a pipe
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	defer said.Close()
-	a := exec.Command("meridian", append([]string{"agent", "--standby", "--server", f.url, "-o", filepath.Join(f.dir, host), "--host", host}, append(flags, "--", "--rings", f.rings)...)...)
+	a := exec.Command("meridian", append([]string{"agent", "--server", f.url, "-o", filepath.Join(f.dir, host), "--host", host}, args...)...)
 	a.Stdout, a.Stderr = said, said
 	if err := a.Start(); err != nil {
 		f.t.Fatal(err)
