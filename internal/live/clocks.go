@@ -148,7 +148,7 @@ func (s *Session) rebase(maps *alignlive.Maps) error {
 // after maxWarm of the timeline, or with maxHeld events.
 func (s *Session) warm() (bool, error) {
 	n, began := 0, s.time()
-	s.behind = false
+	s.wasBehind, s.behind = s.behind, false
 	dry := make(map[*input]bool)
 	for n < maxStep && !s.behind {
 		var in *input

@@ -6,11 +6,13 @@ import (
 	"meridian/clock"
 )
 
-// lead finds stamps that lie far ahead of all others of an input, as a tracer that is wrong writes one: the present is as late as the latest stamp,
-// so one would make all that follow late. Such an event tells nothing of the present and aligns nothing until others confirm it:
+// lead finds stamps that lie far ahead of all others of an input, as a tracer that is wrong writes one. The present is as late as the latest stamp,
+// so one would make all that follow late. Such an event tells nothing of the present until others confirm it:
 //
 //	1, 2, 3601, 3, 4, ...          wrong: it waits for its time in the sorter, or for the end
-//	1, 2, 3601, 3602, 3603, ...    the clock was set, or nothing was recorded for an hour: taken after confirmTime or confirmEvents
+//	1, 2, 3601, 3602, 3603, ...    the clock was set, or nothing was recorded for an hour: taken after some time, or so many events
+//
+// Alignment gets all stamps at once. Of several hosts, messages tell meanwhile where the clock is, and the event is where the others are.
 type lead struct {
 	pace         // of the stamps that were taken
 	events int   // ahead of it in a row
@@ -21,10 +23,11 @@ type lead struct {
 const (
 	// maxLead is how far a stamp may be ahead of the present of its input, ns.
 	maxLead = 10_000_000_000
-	// confirmAlone is how long nothing but stamps ahead must come until these are taken, ns, and eventsAlone how many of them; confirmTime and confirmEvents are
-	// those of several hosts, which messages align meanwhile.
-	confirmAlone, eventsAlone  = 1_000_000_000, 256
-	confirmTime, confirmEvents = 3_000_000_000, 1 << 14
+	// confirmTime is how long nothing but stamps ahead must come until these are taken, ns, and confirmEvents how many of them. Those of several hosts wait for
+	// messages; what was recorded before is read in order and does not.
+	confirmTime, confirmEvents = 1_000_000_000, 256
+	alignTime, alignEvents     = 3_000_000_000, 1 << 14
+	behindEvents               = 16
 )
 
 // leads reports whether the event that was read is to tell nothing, for it may be far ahead of what comes next.
@@ -50,9 +53,12 @@ func (in *input) leads() bool {
 
 // confirmed takes stamps that were ahead for what the clock shows, if nothing spoke against them.
 func (in *input) confirmed() bool {
-	l, events, length := &in.lead, confirmEvents, int64(confirmTime)
-	if in.s.alone {
-		events, length = eventsAlone, confirmAlone
+	l, events, length := &in.lead, alignEvents, int64(alignTime)
+	switch {
+	case in.s.wasBehind:
+		events = behindEvents
+	case in.s.alone:
+		events, length = confirmEvents, confirmTime
 	}
 	if l.events == 0 || l.events <= events && in.s.elapsed()-l.since < length {
 		return false

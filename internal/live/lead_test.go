@@ -88,3 +88,46 @@ func TestEventsBehindAnHourOfSilenceComeAtOnce(t *testing.T) {
 		f.finish()
 	}
 }
+
+// TestAnHourOfSilenceInWhatWasRecordedBeforeIsAlignedAcross has two hosts of which nothing was recorded for an hour.
+func TestAnHourOfSilenceInWhatWasRecordedBeforeIsAlignedAcross(t *testing.T) {
+	t.Parallel()
+	const seconds = 12
+	hosts := talk(seconds, 37)
+	for i := range hosts {
+		for k := range hosts[i].events {
+			e := &hosts[i].events[k]
+			at := int64(e.Event.Time)
+			if i == 1 {
+				at = invertB(at)
+			}
+			if at < origin+6_000_000_000 {
+				continue
+			}
+			at += hour
+			if i == 1 {
+				at = clockB(at)
+			}
+			e.Event.Time, e.Time = clock.HostTime(at), clock.TimelineTime(at)
+		}
+	}
+	f := follow(t, hosts[:], Options{Sorter: order.SorterOptions{Frame: 100 * time.Millisecond}})
+	f.step(0, 1, 1)
+	f.finish()
+	bounded := 0
+	for _, x := range f.sink.taken {
+		truth := int64(x.stamp)
+		if f.Schema().Hosts[x.host] == "b" {
+			truth = invertB(truth)
+		}
+		if !x.bounded {
+			continue
+		}
+		if bounded++; int64(x.low) > truth+1 || int64(x.high) < truth-1 {
+			t.Fatalf("the event at %d: truth %d is outside of %d to %d", x.stamp, truth, x.low, x.high)
+		}
+	}
+	if o := f.Outcome(); bounded < len(f.sink.taken)*6/10 || o.Late > int64(len(f.sink.taken)/50) || o.Ahead > 0 || len(o.Set) > 0 {
+		t.Errorf("%d of %d events are bounded, %d late, %d ahead; set: %s", bounded, len(f.sink.taken), o.Late, o.Ahead, o.SetText())
+	}
+}

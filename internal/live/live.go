@@ -110,11 +110,12 @@ type Session struct {
 
 	lookedAt int64 // when the directories were looked for, by elapsed
 
-	ahead  int64         // events that were far ahead of all others
-	ending bool          // nothing more comes
-	rhythm time.Duration // how often the sink hands on what it was given; 0 for at each step
-	load   int           // events that the last step read
-	behind bool          // the last step read no further than stepSpan: what was recorded before is read
+	ahead     int64         // events that were far ahead of all others
+	ending    bool          // nothing more comes
+	rhythm    time.Duration // how often the sink hands on what it was given; 0 for at each step
+	load      int           // events that the last step read
+	wasBehind bool          // so was the step before
+	behind    bool          // the last step read no further than stepSpan: what was recorded before is read
 }
 
 // New returns a session that has read nothing. Warnings gets what is wrong with the traces.
@@ -281,7 +282,7 @@ func (s *Session) Step(ctx context.Context) (busy bool, err error) {
 	}
 	s.confirm()
 	n, full, began := 0, false, s.time()
-	s.behind = false
+	s.wasBehind, s.behind = s.behind, false
 	due, waits := s.due()
 	for n < maxStep && !full && !s.behind {
 		if n%256 == 255 {
