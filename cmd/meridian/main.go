@@ -115,7 +115,7 @@ func newRoot() *rootCommand {
 		Args: cobra.NoArgs,
 	}
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n") // as `meridian version` prints it
-	root.AddCommand(newAlign(), newConvert(), newSimulate(), newDemo(), newEvaluate(), newClock(), newRecord(), newSnapshot(), newView(), newRequests(), newTail(), newServer(), newAgent(), newRun(), newRunHost(), newRunDaemon(), newVersion())
+	root.AddCommand(newAlign(), newConvert(), newSimulate(), newDemo(), newEvaluate(), newClock(), newRecord(), newSnapshot(), newView(), newRequests(), newTail(), newServer(), newAgent(), newRun(), newCompare(), newRunHost(), newRunDaemon(), newVersion())
 	for _, command := range root.Commands() {
 		command.DisableFlagsInUseLine = true
 	}

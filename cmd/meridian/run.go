@@ -22,7 +22,11 @@ type runFlags struct {
 	on, dir                    string
 	outputs                    []string
 	json                       bool
+	repeatFrom, base, name     string
 }
+
+// runPlaces are where hosts can be.
+var runPlaces = []string{"namespaces", "processes", "ssh"}
 
 func newRun() *cobra.Command {
 	var f runFlags
@@ -36,8 +40,8 @@ YAML; - reads it from standard input, as a generator writes it. docs/experiments
   --new     prints a file to begin with        --check   says whether FILE is right, with line and column
   --schema  prints a JSON schema for editors   --plan    says what would run where, in which order
 
-Hosts are namespaces of this machine (as root; with links as the file has them), or processes of this machine, which needs no
-privileges; --on chooses, and the same FILE runs on all. Nothing starts before every daemon on every host waits. When
+Hosts are namespaces of this machine (as root; with links as the file has them), processes of this machine, which needs no
+privileges, or other machines by way of your ssh program, which copies this program where it is absent. --on chooses, and the same FILE runs on all. Nothing starts before every daemon on every host waits. When
 something fails the first cause is named, and everything is ended everywhere; so it is after ^C. ^C^C ends at once. What
 daemons leave behind is ended too, even if this command is killed.
 
@@ -49,22 +53,25 @@ undecided, a promise of the timeline could not be kept, or this system lacks wha
   meridian run --check experiment.yaml
   meridian run experiment.yaml
   meridian run experiment.yaml --on processes -o results/
+  meridian run --repeat-from results/ -o again/
   generate | meridian run -`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.on, "on", "", "where the hosts are: `PLACE` is namespaces or processes (default: as the file says, else the first that is permitted)")
+	flags.StringVar(&f.on, "on", "", "where the hosts are: `PLACE` is namespaces, processes or ssh (default: as the file says, else the first that is permitted)")
 	flags.StringVarP(&f.dir, "output", "o", "", "make `DIR` for the results (default: the experiment's name and the time, here)")
 	flags.StringArrayVar(&f.outputs, "also", nil, "write the timeline as `NAME` too, in the directory of each run: an ending as for 'meridian align', such as all.pftrace; may be repeated")
+	flags.StringVar(&f.repeatFrom, "repeat-from", "", "repeat the run whose results are in `DIR`, with its file and its place, instead of FILE")
 	flags.BoolVar(&f.check, "check", false, "say whether FILE is right, and run nothing")
 	flags.BoolVar(&f.plan, "plan", false, "say what would run where, and run nothing")
 	flags.BoolVar(&f.fresh, "new", false, "print a commented file to begin with")
 	flags.BoolVar(&f.schema, "schema", false, "print the JSON schema of FILE")
 	flags.BoolVar(&f.json, "json", false, "print the reports of all runs as JSON instead of the table")
 	f.quietFlag.add(cmd)
-	completions(cmd, map[string]cobra.CompletionFunc{"on": choices("namespaces", "processes"), "also": choices("timeline.pftrace", "timeline.plot")})
+	completions(cmd, map[string]cobra.CompletionFunc{"on": choices(runPlaces...), "also": choices("timeline.pftrace", "timeline.plot")})
+	cmd.MarkFlagsMutuallyExclusive("repeat-from", "new", "schema")
 	return cmd
 }
 
@@ -83,14 +90,26 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 			return wrong("--new and --schema take no FILE")
 		}
 		return f.print(cmd)
+	case f.repeatFrom != "":
+		if len(args) > 0 {
+			return wrong("--repeat-from takes no FILE")
+		}
+		path, err := f.repeated()
+		if err != nil {
+			return err
+		}
+		args = []string{path}
 	case len(args) == 0:
 		return wrong("no FILE given; --new prints one to begin with")
-	case f.on != "" && !slices.Contains([]string{"namespaces", "processes"}, f.on):
-		return wrong("--on %s: want namespaces or processes", f.on)
+	case f.on != "" && !slices.Contains(runPlaces, f.on):
+		return wrong("--on %s: want %s", f.on, strings.Join(runPlaces, ", "))
 	}
 	e, err := f.read(cmd, args[0])
 	if err != nil {
 		return err
+	}
+	if f.name != "" {
+		e.Name = f.name
 	}
 	switch {
 	case f.check:

@@ -38,6 +38,10 @@ func (f *runFlags) experiment(cmd *cobra.Command, e *file.Experiment, name strin
 	if err != nil {
 		return err
 	}
+	base := f.base
+	if base == "" {
+		base = filepath.Dir(name)
+	}
 	var reports []*verdict.Report
 	for i := range e.Runs {
 		runDir := dir
@@ -47,7 +51,7 @@ func (f *runFlags) experiment(cmd *cobra.Command, e *file.Experiment, name strin
 				return err
 			}
 		}
-		r, err := f.one(cmd, e, &e.Runs[i], runDir, filepath.Dir(name))
+		r, err := f.one(cmd, e, &e.Runs[i], runDir, base)
 		if err != nil {
 			return err
 		}
@@ -84,7 +88,7 @@ func (f *runFlags) one(cmd *cobra.Command, e *file.Experiment, run *file.Run, di
 	}
 	result, err := schedule.Run(cmd.Context(), schedule.Options{
 		Run: run, Place: p, Dir: dir, Standard: runDaemonCommand, Log: log,
-		Files: func(path string) ([]schedule.File, error) { return experimentFiles(base, path) },
+		Files: func(path string) ([]schedule.File, error) { return keepFiles(dir, base, path) },
 	})
 	grace := closeWithin
 	if cmd.Context().Err() != nil {
@@ -95,6 +99,38 @@ func (f *runFlags) one(cmd *cobra.Command, e *file.Experiment, run *file.Run, di
 		return nil, err
 	}
 	return r, r.End(cmd.Context(), run, result, f.outputs)
+}
+
+// keepFiles reads files of an experiment and keeps them with the results, for --repeat-from.
+func keepFiles(dir, base, path string) ([]schedule.File, error) {
+	files, err := experimentFiles(base, path)
+	for _, f := range files {
+		to := filepath.Join(dir, verdict.InputDir, filepath.FromSlash(f.Path))
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(to), 0o777)
+		}
+		if err == nil {
+			err = os.WriteFile(to, f.Data, os.FileMode(f.Mode))
+		}
+	}
+	return files, err
+}
+
+// repeated returns the file of a run that is to be repeated, and sets the place to that of the run.
+func (f *runFlags) repeated() (path string, err error) {
+	if path, err = verdict.Resolved(f.repeatFrom); err != nil {
+		return "", err
+	}
+	r, err := verdict.Read(f.repeatFrom)
+	if err != nil {
+		return "", err
+	}
+	if f.on == "" && r.Run != nil {
+		f.on = r.Run.Place
+	}
+	f.base = filepath.Join(f.repeatFrom, verdict.InputDir)
+	f.name = r.Name
+	return path, nil
 }
 
 // maxFile bounds a file of an experiment: it is held in memory while it is sent.

@@ -15,6 +15,11 @@ var errHosts = errors.New("hosts of an experiment need Linux; --check, --plan, -
 // experiment fails: hosts need Linux.
 func (f *runFlags) experiment(*cobra.Command, *file.Experiment, string) error { return errHosts }
 
+// repeated fails: hosts need Linux.
+func (f *runFlags) repeated() (string, error) { return "", errHosts }
+
+func newCompare() *cobra.Command { return hiddenRun("compare") }
+
 func newRunHost() *cobra.Command { return hiddenRun("run-host") }
 
 func newRunDaemon() *cobra.Command { return hiddenRun("run-daemon") }

@@ -5,6 +5,7 @@
 //
 //	processes    a directory of this machine for each host, and a loopback address
 //	namespaces   a network namespace of this machine for each host, and links
+//	ssh          other machines, by the user's own ssh program
 //
 // A place knows nothing of daemons, phases and traces.
 package place
@@ -89,6 +90,8 @@ func Open(name string, o Options) (*Place, error) {
 		return openProcesses(o)
 	case "processes":
 		return openProcesses(o)
+	case "ssh":
+		return openSSH(o)
 	case "namespaces":
 		if err := canNamespaces(); err != nil {
 			return nil, fmt.Errorf("namespaces: %w; --on processes needs no privileges", err)

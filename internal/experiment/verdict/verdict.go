@@ -16,6 +16,7 @@
 //	experiment.yaml         the file as resolved, without variables
 //	timeline.html           the timeline of all hosts, if any recorded
 //	alignment.report.json   how it came about
+//	input                   the files of the experiment
 //	hosts/HOST/trace        what the host recorded
 //	hosts/HOST/log          output of its daemons, each line with its stamp
 //	hosts/HOST/files        what was gathered, by daemon
@@ -39,12 +40,14 @@ import (
 
 // Names within the directory of a run.
 const (
-	ReportName     = "report.json"
-	junitName      = "junit.xml"
-	resolvedName   = "experiment.yaml"
-	timelineName   = "timeline.html"
-	alignmentName  = "alignment.report.json"
-	controllerName = "controller.log"
+	ReportName    = "report.json"
+	junitName     = "junit.xml"
+	resolvedName  = "experiment.yaml"
+	timelineName  = "timeline.html"
+	alignmentName = "alignment.report.json"
+
+	// InputDir has the files of the experiment that went to hosts.
+	InputDir = "input"
 )
 
 // Answer is the answer of a check.

@@ -1,0 +1,261 @@
+//go:build unix
+
+package verdict
+
+import (
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// ReadAll reads the reports of a directory of results: of its one run, or of all.
+func ReadAll(dir string) (reports []*Report, err error) {
+	paths, err := filepath.Glob(filepath.Join(escape(dir), "run-*", ReportName))
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 {
+		paths = []string{filepath.Join(dir, ReportName)}
+	}
+	for _, path := range paths {
+		r, err := Read(filepath.Dir(path))
+		if err != nil {
+			return nil, err
+		}
+		if r.State == Ended {
+			reports = append(reports, r)
+		}
+	}
+	if len(reports) == 0 {
+		return nil, fmt.Errorf("%s: no run that ended well", dir)
+	}
+	return reports, nil
+}
+
+// escape takes the meaning from characters of patterns.
+func escape(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
+}
+
+// Comparison is what differs between the runs of two directories.
+type Comparison struct {
+	A    string      `json:"a"`
+	B    string      `json:"b"`
+	Rows []Compared  `json:"rows"`
+	Only []string    `json:"only,omitempty"` // what one of them alone has
+	Runs [2]int      `json:"runs"`
+	Text [2][]string `json:"versions"` // that differ
+}
+
+// Compared is a duration of both. What is known of it is an interval: what repeats had, widened by the bound of the clocks.
+type Compared struct {
+	What    string     `json:"what"`
+	A       Interval   `json:"a_ns"`
+	B       Interval   `json:"b_ns"`
+	Differs *bool      `json:"differs"` // null: with one run a side, noise is not known
+	Change  [2]float64 `json:"change"`  // of the medians, as a part of a; and the least that the intervals allow
+}
+
+// Interval is the median of several measurements, with what they and the bounds allow.
+type Interval struct {
+	Median int64 `json:"median"`
+	Low    int64 `json:"low"`
+	High   int64 `json:"high"`
+	Count  int   `json:"count"`
+}
+
+// series are the measurements of runs, by what they measure, in the order in which they appear.
+type series struct {
+	names  []string
+	values map[string][]int64
+	bound  map[string]int64 // of a value; -1 for none
+}
+
+func (s *series) add(name string, value, bound int64) {
+	if s.values[name] == nil {
+		s.names = append(s.names, name)
+	}
+	s.values[name] = append(s.values[name], value)
+	if s.bound[name] >= 0 && bound >= 0 {
+		s.bound[name] = max(s.bound[name], bound)
+	} else {
+		s.bound[name] = -1
+	}
+}
+
+// measurements are the durations of phases, each by one clock, and of pairs.
+func measurements(reports []*Report) *series {
+	s := &series{values: make(map[string][]int64), bound: make(map[string]int64)}
+	for _, r := range reports {
+		prefix := ""
+		for _, v := range r.Values {
+			prefix += v.Name + "=" + v.Text + ", "
+		}
+		for i, b := range r.Run.Blocks {
+			for _, c := range b.Calls {
+				s.add(fmt.Sprintf("%sphase %d %s.%s on %s", prefix, i+1, c.Daemon, c.Phase, c.Host), c.EndedNs-c.BeganNs, 0)
+			}
+		}
+		for _, c := range r.Checks {
+			if p := c.Pair; p != nil && p.Count > 0 && p.Longest != nil {
+				bound := int64(-1)
+				if p.Longest.Bounded {
+					bound = p.Longest.HighNs/2 - p.Longest.LowNs/2
+				}
+				s.add(prefix+"pair "+p.Name+" p50", p.MedianNs, bound)
+				s.add(prefix+"pair "+p.Name+" p99", p.P99Ns, bound)
+			}
+		}
+	}
+	return s
+}
+
+func (s *series) interval(name string) (i Interval, bounded bool) {
+	v := slices.Sorted(slices.Values(s.values[name]))
+	b := s.bound[name]
+	return Interval{v[len(v)/2], v[0] - max(b, 0), v[len(v)-1] + max(b, 0), len(v)}, b >= 0
+}
+
+// leastRepeats is how many runs a side show what noise is: with so many on each side, intervals that do not meet come by chance in
+// fewer than one of a hundred comparisons of equals (2/C(10,5)).
+const leastRepeats = 5
+
+// Compare compares the runs of two directories.
+func Compare(a, b []*Report, nameA, nameB string) *Comparison {
+	c := &Comparison{A: nameA, B: nameB, Runs: [2]int{len(a), len(b)}}
+	of, with := measurements(a), measurements(b)
+	for _, name := range of.names {
+		if with.values[name] == nil {
+			c.Only = append(c.Only, nameA+": "+name)
+			continue
+		}
+		x, boundedX := of.interval(name)
+		y, boundedY := with.interval(name)
+		row := Compared{What: name, A: x, B: y}
+		apart := max(y.Low-x.High, x.Low-y.High)
+		if x.Median != 0 {
+			row.Change = [2]float64{float64(y.Median-x.Median) / float64(x.Median), max(0, float64(apart)/float64(x.Median))}
+		}
+		if boundedX && boundedY && min(x.Count, y.Count) >= leastRepeats {
+			differs := apart > 0
+			row.Differs = &differs
+		}
+		c.Rows = append(c.Rows, row)
+	}
+	for _, name := range with.names {
+		if of.values[name] == nil {
+			c.Only = append(c.Only, nameB+": "+name)
+		}
+	}
+	c.versions(a[0], b[0])
+	return c
+}
+
+// versions notes what of the hosts' versions differs.
+func (c *Comparison) versions(a, b *Report) {
+	for _, x := range a.Run.Hosts {
+		for _, y := range b.Run.Hosts {
+			if x.Name != y.Name || x.Hello == nil || y.Hello == nil {
+				continue
+			}
+			for _, v := range [][2]string{{x.Hello.Kernel, y.Hello.Kernel}, {x.Hello.Meridian, y.Hello.Meridian}, {x.Hello.System, y.Hello.System}, {x.Where, y.Where}} {
+				if v[0] != v[1] {
+					c.Text[0], c.Text[1] = append(c.Text[0], x.Name+": "+v[0]), append(c.Text[1], y.Name+": "+v[1])
+				}
+			}
+		}
+	}
+}
+
+// Word says whether a row differs.
+func (r *Compared) Word() string {
+	switch {
+	case r.Differs == nil:
+		return "unknown"
+	case *r.Differs:
+		return "differs"
+	}
+	return "within noise and bounds"
+}
+
+func (i Interval) String() string {
+	return fmt.Sprintf("%s [%s, %s]", short(i.Median), short(i.Low), short(i.High))
+}
+
+// Percent is the change of the medians.
+func (r *Compared) Percent() string { return fmt.Sprintf("%+.1f%%", r.Change[0]*100) }
+
+// Table writes the comparison for people.
+func (c *Comparison) Table(to io.Writer) error {
+	var out strings.Builder
+	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "what\t%s (%d runs)\t%s (%d runs)\tchange\t\n", printable(c.A), c.Runs[0], printable(c.B), c.Runs[1])
+	for i := range c.Rows {
+		r := &c.Rows[i]
+		fmt.Fprintf(w, "%s\t%v\t%v\t%s\t%s\n", printable(r.What), r.A, r.B, r.Percent(), r.Word())
+	}
+	_ = w.Flush() // into memory
+	for _, line := range c.Only {
+		fmt.Fprintf(&out, "only in %s\n", printable(line))
+	}
+	for i := range c.Text[0] {
+		fmt.Fprintf(&out, "version %s, and %s\n", printable(c.Text[0][i]), printable(c.Text[1][i]))
+	}
+	if min(c.Runs[0], c.Runs[1]) < leastRepeats {
+		fmt.Fprintf(&out, "noise is known from %d runs of each on: repeat: %[1]d\n", leastRepeats)
+	}
+	_, err := io.WriteString(to, out.String())
+	return err
+}
+
+var comparePage = template.Must(template.New("").Parse(`<!DOCTYPE html>
+<html lang="en"><meta charset="utf-8"><title>{{.A}} and {{.B}}</title>
+<style>body{font:14px sans-serif;margin:2em}td,th{padding:.2em 1em;text-align:left}tr:nth-child(even){background:#f4f4f4}.differs{font-weight:bold;color:#b00}</style>
+<h1>{{.A}} and {{.B}}</h1>
+<p>Medians, and in brackets what repeats and the clocks' bounds allow.</p>
+<table><tr><th>what<th>{{.A}}<th>{{.B}}<th>change<th></tr>
+{{range .Rows}}<tr class="{{.Word}}"><td>{{.What}}<td>{{.A}}<td>{{.B}}<td>{{.Percent}}<td>{{.Word}}</tr>
+{{end}}</table>
+{{range .Only}}<p>only in {{.}}</p>{{end}}
+</html>
+`))
+
+// WritePage writes the comparison as a page.
+func (c *Comparison) WritePage(path string) error {
+	var out strings.Builder
+	rows := *c
+	rows.Rows = nil
+	page := struct {
+		*Comparison
+		Rows []*Compared
+	}{Comparison: &rows}
+	for i := range c.Rows {
+		page.Rows = append(page.Rows, &c.Rows[i])
+	}
+	if err := comparePage.Execute(&out, page); err != nil {
+		return err
+	}
+	return whole(path, []byte(out.String()))
+}
+
+// Write writes the comparison as JSON.
+func (c *Comparison) Write(to io.Writer) error {
+	e := json.NewEncoder(to)
+	e.SetIndent("", "  ")
+	return e.Encode(c)
+}
+
+// Resolved returns the file as resolved of a directory of results, by which its run is repeated.
+func Resolved(dir string) (path string, err error) {
+	path = filepath.Join(dir, resolvedName)
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("%w; name the directory of one run", err)
+	}
+	return path, nil
+}
