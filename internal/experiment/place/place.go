@@ -153,7 +153,7 @@ func openProcesses(o Options) (*Place, error) {
 			return nil, err
 		}
 		if s.Address, s.Where = h.Address, "a process of this machine"; s.Address == "" {
-			s.Address = fmt.Sprintf("127.77.%d.%d", (i+1)>>8, (i+1)&255)
+			s.Address = loopback(os.Getpid(), i)
 		}
 		p.Seats = append(p.Seats, s)
 	}
@@ -161,6 +161,12 @@ func openProcesses(o Options) (*Place, error) {
 		p.Missing = append(p.Missing, "links: processes share the loopback interface: rates, delays and losses are not made")
 	}
 	return p, nil
+}
+
+// loopback returns the address of a host of the number i from 0 to 249. Runs at the same time have their own: all of 127.0.0.0/8 is this
+// machine, and the number of the controller's process chooses a part of 127.64.0.0/10.
+func loopback(controller, i int) string {
+	return fmt.Sprintf("127.%d.%d.%d", 64+controller>>8&63, controller&255, i+1)
 }
 
 // startLocal starts a keeper with a host process on this machine, in a session of its own: the terminal's interrupt reaches the
