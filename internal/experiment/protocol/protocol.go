@@ -18,7 +18,7 @@
 // holds and exits; one that does not is killed. A line of its output that does not begin with { is a line of its log, as is all
 // that it writes to its standard error. A line that begins with { and is none of the above is a failure of the daemon.
 //
-// [Serve] is this protocol for daemons in Go. The same for Python and the shell is in examples/experiments.
+// [Serve] is this protocol for daemons in Go. Modules for Python and the shell are in examples/experiments.
 package protocol
 
 import (
