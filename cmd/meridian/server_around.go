@@ -87,34 +87,37 @@ func (f *fetchFlags) runAround(cmd *cobra.Command, name string) error {
 	return nil
 }
 
-// await asks until all hosts have sent what they have, or the time is over.
+// await asks until all hosts have sent what they have, or the time is over. A host that has come to an end is not asked again.
 func (f *fetchFlags) await(cmd *cobra.Command, c *nats.Conn, request wire.Control) (hosts []wire.HostState, err error) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), f.within)
 	defer cancel()
 	f.log(cmd)("session %s: from %s to %s", request.Session, time.Unix(0, request.FromNs).UTC().Format(time.RFC3339Nano), time.Unix(0, request.ToNs).UTC().Format(time.RFC3339Nano))
-	for {
+	var pending []wire.HostState
+	for first := true; first || len(pending) > 0; first = false {
 		out, err := askControl(ctx, c, c.ConnectedUrlRedacted(), wire.ControlAround, request)
 		switch {
 		case cmd.Context().Err() != nil:
 			return nil, cmd.Context().Err()
-		case ctx.Err() != nil && hosts != nil:
-			return hosts, nil
+		case ctx.Err() != nil && !first:
+			return append(hosts, pending...), nil
 		case err != nil:
 			return nil, err
 		}
-		// Of the hosts that are there now: those that said something before are asked further, so that a host that comes late does not change the session.
-		if hosts = out.Hosts; request.Hosts == nil {
-			for _, h := range hosts {
-				request.Hosts = append(request.Hosts, h.Host)
+		pending, request.Hosts = nil, nil
+		for _, h := range out.Hosts {
+			if h.State == wire.StateSending || h.State == wire.StateBusy {
+				pending, request.Hosts = append(pending, h), append(request.Hosts, h.Host)
+			} else {
+				hosts = append(hosts, h)
 			}
 		}
-		waits := slices.ContainsFunc(hosts, func(h wire.HostState) bool { return h.State == wire.StateSending || h.State == wire.StateBusy })
-		if !waits {
-			return hosts, nil
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(aroundEvery):
+		if len(pending) > 0 {
+			select {
+			case <-ctx.Done():
+			case <-time.After(aroundEvery):
+			}
 		}
 	}
+	slices.SortFunc(hosts, func(a, b wire.HostState) int { return strings.Compare(a.Host, b.Host) })
+	return hosts, nil
 }

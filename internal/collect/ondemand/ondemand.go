@@ -68,6 +68,7 @@ type job struct {
 	span    excerpt.Span
 	state   wire.StateName
 	problem string // why it is not what was asked for
+	told    bool   // that it failed: whoever asks again has it tried again
 }
 
 // New returns an agent that does nothing until it is run.
@@ -137,7 +138,8 @@ func (a *Agent) obey(ctx context.Context, data []byte) wire.HostState {
 	switch {
 	case j != nil && j.span != span:
 		return wire.HostState{Host: a.o.Host, State: wire.StateRefused, Error: fmt.Sprintf("session %s is of another span: choose another name", c.Session)}
-	case j != nil && j.state != wire.StateFailed:
+	case j != nil && (j.state != wire.StateFailed || !j.told):
+		j.told = j.state == wire.StateFailed
 	case a.busy != nil:
 		return wire.HostState{Host: a.o.Host, State: wire.StateBusy, Error: "it sends session " + a.busy.session}
 	case time.Until(time.Unix(0, c.ToNs)) > maxAhead:
