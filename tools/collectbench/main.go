@@ -37,7 +37,7 @@ type bench struct {
 
 func main() {
 	if len(os.Args) > 1 {
-		if end, is := ends[os.Args[1]]; is {
+		if end, is := programs[os.Args[1]]; is {
 			exit(end(os.Args[2:]))
 		}
 	}

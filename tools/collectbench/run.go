@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"meridian/tools/ends"
 )
 
 // ways are those that are measured, in the order of the table.
@@ -60,11 +61,11 @@ func (b *bench) round(ctx context.Context, way string, chunk int64, trace, store
 	var servers []*exec.Cmd
 	defer func() {
 		for _, s := range servers {
-			err = errors.Join(err, end(s))
+			err = errors.Join(err, ends.End(s))
 		}
 	}()
 	start := func(name string, args ...string) (address string, err error) {
-		s, address, err := serve(ctx, name, args...)
+		s, address, err := ends.Start(ctx, name, args...)
 		if err == nil {
 			servers = append(servers, s)
 		}
@@ -120,31 +121,6 @@ func (b *bench) round(ctx context.Context, way string, chunk int64, trace, store
 		t.cpu += cpu(s.Process.Pid)
 	}
 	return t, nil
-}
-
-// serve starts a server and returns the address that it prints.
-func serve(ctx context.Context, name string, args ...string) (*exec.Cmd, string, error) {
-	s := exec.CommandContext(ctx, name, args...)
-	s.Stderr = os.Stderr
-	out, err := s.StdoutPipe()
-	if err != nil {
-		return nil, "", err
-	}
-	if err := s.Start(); err != nil {
-		return nil, "", err
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		return nil, "", errors.Join(fmt.Errorf("%s %s has no address in its output: %w", filepath.Base(name), args[0], err), end(s))
-	}
-	return s, strings.TrimSpace(line), nil
-}
-
-func end(s *exec.Cmd) error {
-	_ = s.Process.Signal(syscall.SIGINT) // it may have ended
-	timer := time.AfterFunc(10*time.Second, func() { _ = s.Process.Kill() })
-	defer timer.Stop()
-	return s.Wait()
 }
 
 // cpu is the time of processors that a process has taken, in ns by the scheduler.

@@ -3,16 +3,13 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -20,6 +17,7 @@ import (
 
 	"meridian/internal/collect/ship"
 	"meridian/internal/collect/wire"
+	"meridian/tools/ends"
 )
 
 const session = "fleet"
@@ -43,11 +41,11 @@ func (b *bench) run(ctx context.Context) (r *result, err error) {
 		}
 		hosts = append(hosts, h)
 	}
-	server, url, err := b.serve(ctx, filepath.Join(scratch, "stored"))
+	server, url, err := ends.Start(ctx, b.meridian, "server", "-q", "--name", "s", "--dir", filepath.Join(scratch, "stored"), "--listen", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, end(server)) }()
+	defer func() { err = errors.Join(err, ends.End(server)) }()
 	r = new(result)
 	stored := filepath.Join(scratch, "stored", session)
 	begun := time.Now()
@@ -125,31 +123,6 @@ func send(ctx context.Context, url string, h *host, ended <-chan struct{}) error
 		err = fmt.Errorf("%s: not all was acknowledged: %+v", h.name, sum)
 	}
 	return err
-}
-
-// serve starts a server and returns its address.
-func (b *bench) serve(ctx context.Context, dir string) (*exec.Cmd, string, error) {
-	s := exec.CommandContext(ctx, b.meridian, "server", "-q", "--name", "s", "--dir", dir, "--listen", "127.0.0.1:0")
-	s.Stderr = os.Stderr
-	out, err := s.StdoutPipe()
-	if err != nil {
-		return nil, "", err
-	}
-	if err := s.Start(); err != nil {
-		return nil, "", err
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		return nil, "", errors.Join(fmt.Errorf("the server has no address in its output: %w", err), end(s))
-	}
-	return s, strings.TrimSpace(line), nil
-}
-
-func end(s *exec.Cmd) error {
-	_ = s.Process.Signal(syscall.SIGINT) // it may have ended
-	timer := time.AfterFunc(10*time.Second, func() { _ = s.Process.Kill() })
-	defer timer.Stop()
-	return s.Wait()
 }
 
 // peak is the most memory that a process has had resident, MiB.

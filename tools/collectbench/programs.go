@@ -22,8 +22,8 @@ import (
 	"meridian/internal/collect/wire"
 )
 
-// ends are the programs at the ends of the ways that are not Meridian's command. Each server prints its address.
-var ends = map[string]func(args []string) error{
+// programs are those at the ends of the ways that are not Meridian's command. Each server prints its address.
+var programs = map[string]func(args []string) error{
 	"sink": sink, "push": push, "ship": shipDirectory, "jetstream": serveJetStream, "publish": publish,
 }
 
