@@ -66,18 +66,21 @@ func sink(args []string) error {
 	if _, err := io.CopyBuffer(struct{ io.Writer }{out}, struct{ io.Reader }{c}, make([]byte, f.chunk)); err != nil {
 		return err
 	}
+	wait := untilSignal()
 	if _, err := c.Write([]byte{1}); err != nil {
 		return err
 	}
-	waitForSignal() // its processor time is read before it ends
+	wait() // its processor time is read before it ends
 	return nil
 }
 
-// waitForSignal waits until the bench ends this process.
-func waitForSignal() {
+// untilSignal returns what waits until the bench ends this process, which it may do from now on.
+func untilSignal() (wait func()) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	<-ctx.Done()
+	return func() {
+		defer stop()
+		<-ctx.Done()
+	}
 }
 
 // each calls send with the chunks of all files.
@@ -166,8 +169,9 @@ func serveJetStream(args []string) error {
 	if !s.ReadyForConnections(10 * time.Second) {
 		return errors.New("the server does not listen")
 	}
+	wait := untilSignal()
 	fmt.Println(s.ClientURL())
-	waitForSignal()
+	wait()
 	s.Shutdown()
 	s.WaitForShutdown()
 	return nil

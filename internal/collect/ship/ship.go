@@ -238,19 +238,21 @@ func take[T any](ctx context.Context, to chan<- T) nats.MsgHandler {
 func (s *Shipper) watch(ctx context.Context) error {
 	w := watch.New()
 	w.Add(s.o.Dir)
-	pause := func() time.Duration {
-		if s.behind.Load() {
-			return min(s.o.Every, behindEvery)
-		}
-		return s.o.Every
-	}
-	for w.Wait(ctx, pause(), lookEvery) == nil {
+	for w.Wait(ctx, s.pause(), lookEvery) == nil {
 		select {
 		case s.words <- struct{}{}:
 		default:
 		}
 	}
 	return w.Close()
+}
+
+// pause is how long what is written waits for more.
+func (s *Shipper) pause() time.Duration {
+	if s.behind.Load() {
+		return min(s.o.Every, behindEvery)
+	}
+	return s.o.Every
 }
 
 // scan looks at the directory. What could be read is sent even if something could not.
