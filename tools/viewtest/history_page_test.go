@@ -3,10 +3,15 @@
 package viewtest
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"meridian/internal/load"
+	"meridian/internal/show/index"
+	"meridian/internal/show/index/indextest"
 )
 
 // TestWaysAround runs what leads from one view to another and out of the page.
@@ -16,6 +21,7 @@ func TestWaysAround(t *testing.T) {
 		{"AViewIsGoneBackTo", b.AViewIsGoneBackTo},
 		{"EscapeLeavesAField", b.EscapeLeavesAField},
 		{"WhatIsInSightIsSavedAsAPicture", b.WhatIsInSightIsSavedAsAPicture},
+		{"ManyViolationsAreADensity", b.ManyViolationsAreADensity},
 	})
 }
 
@@ -29,6 +35,9 @@ func (b *panelBrowser) AViewIsGoneBackTo(t *testing.T) {
 		return out.join(" ");
 	})()`); got != "0 none 200 none 0 none 0 500 500 none" {
 		t.Errorf("the trail goes %s", got)
+	}
+	if got := value[string](l, `[[-2e6, 1e8], [-2e6, 4.6e8], [3e6, 1e8], [1.5e9, 1.6e9], [-5e9, 9e9]].map(([a, b]) => Time.anchor(a, b).at).join(" ")`); got != "0 0 0 1000000000 0" {
+		t.Errorf("ticks count from %s", got)
 	}
 	p := b.open(t, newScene(""), "light", viewed)
 	p.still()
@@ -78,5 +87,27 @@ func (b *panelBrowser) WhatIsInSightIsSavedAsAPicture(t *testing.T) {
 	}
 	if strings.Contains(got, "false") {
 		p.shots("saved")
+	}
+}
+
+// Where more violations are in sight than could be told apart, a density says where they are, and leaves the rows to be seen.
+func (b *panelBrowser) ManyViolationsAreADensity(t *testing.T) {
+	o := load.Options{Events: 400_000, Hosts: 3, Messages: 180_000}
+	l := load.Schema(o)
+	timeline := timelineOf(t, indextest.Build(t, l, filepath.Join(t.TempDir(), "load.mvx"), nil, func(b *index.Builder) error { return load.Write(o, l, b) }))
+	total := int64(0)
+	for _, n := range timeline.About().Verdicts[1:] {
+		total += n
+	}
+	if total < 300 {
+		t.Fatalf("only %d violations", total)
+	}
+	p := b.serve(t, timeline, "light", "")
+	p.still()
+	const strong = `(() => { const c = document.getElementById("rows"), d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data, near = (i, t) => { const [r, g, b] = [1, 3, 5].map((k) => parseInt(t.slice(k, k + 2), 16)); return Math.abs(d[i] - r) + Math.abs(d[i + 1] - g) + Math.abs(d[i + 2] - b) < 60; };
+		let n = 0; for (let i = 0; i < d.length; i += 4) if (near(i, meridian.theme.certain) || near(i, meridian.theme.undecidable)) n++; return 100 * n / (d.length / 4); })()`
+	p.shots("density")
+	if share := drawnNow[float64](p, strong); share < 0.02 || share > 3 {
+		t.Errorf("violations cover %.2f %% of the rows", share)
 	}
 }

@@ -1,6 +1,7 @@
 package index_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -108,5 +109,37 @@ func BenchmarkEvents(b *testing.B) {
 		if _, err := x.Events(r.Int64N(x.About().Events), 256); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkNumbersOfTenMillionEvents counts all of a timeline, and the middle half of it.
+func BenchmarkNumbersOfTenMillionEvents(b *testing.B) {
+	o := load.Options{Events: 10_000_000, Hosts: 8, Messages: 1_000_000}
+	schema := load.Schema(o)
+	builder, err := index.NewBuilder(schema, index.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := load.Write(o, schema, builder); err != nil {
+		b.Fatal(err)
+	}
+	if err := builder.Close(); err != nil {
+		b.Fatal(err)
+	}
+	x, err := builder.Index()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer x.Close()
+	all := func(int) bool { return true }
+	for name, stretch := range map[string][2]int64{"all": {0, x.About().Span + 1}, "half": {x.About().Span / 4, x.About().Span * 3 / 4}, "hundredth": {x.About().Span / 2, x.About().Span * 51 / 100}} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				n, err := x.Numbers(context.Background(), stretch[0], stretch[1], all)
+				if err != nil || len(n.Names) == 0 {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

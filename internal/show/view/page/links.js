@@ -22,6 +22,8 @@ import * as View from "./view.js";
 
 const MaxArrows = 2000;
 const MaxMarks = 1500;
+const MaxSingle = 250; // violations in sight that are drawn one by one
+const Column = 5; // pixels of a bar of density
 const MaxTexts = 60;
 const Near = 7;
 const Apart = 5;
@@ -315,7 +317,8 @@ export function violations(g, ratio, clip) {
   g.rect(0, clip * ratio, View.plot.width * ratio, View.plot.height * ratio);
   g.clip();
   g.setTransform(ratio, 0, 0, ratio, 0, 0);
-  for (const m of marks) {
+  if (marks.length > MaxSingle) density(g);
+  else for (const m of marks) {
     g.strokeStyle = g.fillStyle = Colors.theme[kinds[m.verdict]];
     if (m.verdict > 1) {
       g.lineWidth = m.verdict === 4 ? 2.25 : 1.25;
@@ -332,6 +335,33 @@ export function violations(g, ratio, clip) {
     if (m.verdict > 1) shape(g, m.x0, m.y0, m.verdict, 2.5);
   }
   g.restore();
+}
+
+/**
+ * density draws where violations are received, as bars that are the higher the more of them: solid where one is certain, hollow
+ * where it is undecidable. Each by itself would cover the page.
+ * @param {CanvasRenderingContext2D} g
+ */
+function density(g) {
+  const columns = new Map();
+  for (const m of marks) {
+    const x = Math.floor(m.x1 / Column) * Column, key = `${x} ${m.y1}`, c = columns.get(key);
+    if (c) { c.n += m.n; c.verdict = Math.max(c.verdict, m.verdict); } else columns.set(key, { x, y: m.y1, n: m.n, verdict: m.verdict });
+  }
+  for (const { x, y, n, verdict } of columns.values()) {
+    const h = Math.min(14, 4 + 3 * Math.log10(Math.max(1, n)));
+    g.fillStyle = g.strokeStyle = Colors.theme[kinds[verdict]];
+    if (verdict === 4) g.fillRect(x, y - h / 2, Column - 1, h);
+    else if (verdict === 3) { g.lineWidth = 1; g.strokeRect(x + 0.5, y - h / 2 + 0.5, Column - 2, h - 1); } else g.fillRect(x, y, Column - 1, h / 2);
+  }
+  const note = "violations as density: zoom in to see each";
+  g.font = "11px system-ui, sans-serif";
+  g.textBaseline = "alphabetic";
+  const wide = g.measureText(note).width + 10;
+  g.fillStyle = Colors.theme.ground;
+  g.fillRect(View.plot.width - wide - 4, View.plot.height - 22, wide, 17);
+  g.fillStyle = Colors.theme.dim;
+  g.fillText(note, View.plot.width - wide + 1, View.plot.height - 9);
 }
 
 /**

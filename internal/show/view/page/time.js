@@ -174,5 +174,6 @@ export function anchor(from, to) {
   const span = to - from;
   let step = 1e3;
   while (step < span * 2 && step < 1e9) step *= 1e3;
-  return { at: span > 0.5e9 ? 0 : Math.floor(from / step) * step, step };
+  // Where the origin is in sight, ticks count from there: a view that begins a little before it does not begin at "+1 s".
+  return { at: span > 0.5e9 || (from <= 0 && to >= 0) ? 0 : Math.floor(from / step) * step, step };
 }
