@@ -83,7 +83,7 @@ func (b *panelBrowser) HostsThatNothingConnectsStandApart(t *testing.T) {
 	s := newScene("")
 	value[bool](p.logic, fmt.Sprintf(`(location.hash = "%s&a=%d&b=%d", true)`, viewed[1:], s.number(2, 20_000_000), s.number(3, 20_000_000)))
 	p.until(`(d => d.answer === "unknown" && d.why === "unconnected")(document.querySelector(".answer").dataset)`, "the order of hosts that nothing connects is answered")
-	p.until(`document.querySelector(".answer").textContent.includes("No messages connect db with another host.")`, "nothing says what would decide it")
+	p.until(`document.querySelector(".answer").textContent.includes("What would decide it: messages between the two groups of hosts.")`, "nothing says what would decide it")
 	p.shots("apart")
 	p.panel("measure")
 	p.click("#panel-measure button", "measure between A and B")

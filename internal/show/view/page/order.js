@@ -330,7 +330,7 @@ export function start() {
       found.margin === null ? "" : make("p", { class: "margin" }, found.margin > 0 ? `by ${found.why === "clock" ? "" : "at least "}${App.duration(found.margin)}` : `margin ${App.duration(found.margin)}`),
       make("p", {}, name(sentence(found, hosts, App.duration))), both(),
       found.far && found.answer === "unknown" ? make("p", { class: "note" }, "Not all messages between could be followed; a chain of them may still order these events.") : "");
-    if (found.answer === "unknown" && ["intervals", "unbounded", "half", "unconnected"].includes(found.why)) answer.append(make("p", {}, "What would decide it: narrower bounds."), ...decides([a, b]));
+    if (found.answer === "unknown" && ["intervals", "unbounded", "half", "unconnected"].includes(found.why)) answer.append(...(found.why === "unconnected" ? [make("p", {}, "What would decide it: messages between the two groups of hosts.")] : [make("p", {}, "What would decide it: narrower bounds."), ...decides([a, b])]));
     const { path } = found;
     if (path) answer.append(button("show the chain of messages", () => Chain.show(path.hops)));
     App.redraw(2);
