@@ -1,6 +1,7 @@
 package collect_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"meridian/internal/collect/ship"
 	"meridian/internal/collect/store"
 	"meridian/internal/collect/wire"
+	"meridian/internal/spool"
 )
 
 // filled is a host whose trace is on two servers and in part no more on the host.
@@ -142,4 +144,61 @@ func TestWhatAServerWroteBeforeAPowerCutIsReplacedAsAWhole(t *testing.T) {
 	w.write("kernel_1_0", w.packet(4096))
 	l.ship(o)
 	same(t, dir, filepath.Join(servers, "s", "web"))
+}
+
+// A third server has of an earlier time what it never acknowledged, and after a power cut other bytes in it. When it takes the place of another, the host has
+// the file no more.
+func TestWhatAServerNeverAcknowledgedIsComparedWhenTheHostHasItNoMore(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	dir, dirs := filepath.Join(t.TempDir(), "trace"), []string{t.TempDir(), t.TempDir(), t.TempDir()}
+	w := newTrace(t, dir, 9)
+	w.write("kernel_1_0", w.packet(256<<10))
+	w.write("kernel_1_1", w.packet(512))
+	third := filepath.Join(dirs[2], "s", "web")
+	if err := os.CopyFS(third, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	content := files(t, dir)["kernel_1_0"]
+	wrong := append([]byte{}, content...)
+	copy(wrong[150_000:], "never written")
+	for name, b := range map[string][]byte{"kernel_1_0": wrong, ".trace": []byte(uuid + "\n")} {
+		if err := os.WriteFile(filepath.Join(third, name), b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.serve("a", dirs[0], store.OS{})
+	stopB := l.serve("b", dirs[1], store.OS{})
+	s, err := ship.New(ship.Options{Conn: l.connectAs("web"), Host: "web", Session: "s", Dir: dir, Replicas: 2, Log: t.Logf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := runs(t, s)
+	await := func(what string, is func() bool) {
+		t.Helper()
+		for until := time.Now().Add(60 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(until) {
+				t.Fatal(what)
+			}
+		}
+	}
+	await("it is never acknowledged", func() bool {
+		account, err := spool.Read(dir)
+		return err == nil && account.Files["kernel_1_0"].Acknowledged == int64(len(content))
+	})
+	if err := os.Remove(filepath.Join(dir, "kernel_1_0")); err != nil {
+		t.Fatal(err)
+	}
+	await("the account does not show that it went", func() bool {
+		account, err := spool.Read(dir)
+		return err == nil && account.Settled.Acknowledged == int64(len(content))
+	})
+	l.serve("c", dirs[2], store.OS{})
+	stopB()
+	await("the third server keeps other bytes", func() bool { return bytes.Equal(files(t, third)["kernel_1_0"], content) })
+	stop()
+	if sum := l.ship(ship.Options{Host: "web", Session: "s", Dir: dir, Replicas: 2}); sum.Lost != 0 || sum.Acknowledged != sum.Recorded {
+		t.Errorf("%+v", sum)
+	}
+	same(t, filepath.Join(dirs[0], "s", "web"), third)
 }

@@ -34,6 +34,8 @@ type Account struct {
 	Gone map[string]Part `json:"gone,omitempty"`
 	// Counted are files of which the trace tells that they were dropped, or is about to, and that are in Settled, Gone or Files, or in Before.
 	Counted map[string]bool `json:"counted,omitempty"`
+	// Servers have all that others have of files that are not there any more, as it was recorded.
+	Servers []string `json:"servers,omitempty"`
 }
 
 // Sum is what became of a trace.

@@ -321,6 +321,9 @@ func (a *account) save() error {
 		}
 	}
 	a.Files = files
+	if a.plan.opened(a.replicas) {
+		a.Servers = a.plan.whole()
+	}
 	l := a.Account
 	l.Gone, l.Files = gone, maps.Clone(files)
 	maps.DeleteFunc(l.Files, func(name string, _ spool.Part) bool { _, is := gone[name]; return is })

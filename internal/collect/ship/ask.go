@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"golang.org/x/sync/errgroup"
 
 	"meridian/internal/collect/wire"
 )
@@ -57,6 +58,47 @@ func (s *Shipper) request(ctx context.Context, server string, request wire.Open)
 			return wire.Decode[wire.Opened](m.Data)
 		case ctx.Err() != nil || waiting.Err() == nil:
 			return wire.Opened{}, err
+		}
+	}
+}
+
+// askSums asks a server that stores this host for the checksums of what it has.
+func (s *Shipper) askSums(ctx context.Context, all *errgroup.Group, p *peer, now time.Time) {
+	if now.Before(s.sumsAfter) {
+		return
+	}
+	s.sumsAfter = now.Add(openWithin + retryAfter) // or when it has answered
+	request := wire.Open{Version: wire.Version, Session: s.o.Session, Trace: s.d.trace}
+	all.Go(func() error {
+		a := s.ask(ctx, p.name, request)
+		a.sums = true
+		select {
+		case s.opened <- a:
+		case <-ctx.Done():
+		}
+		return nil
+	})
+}
+
+// sums takes the answer.
+func (s *Shipper) sums(a answer, now time.Time) {
+	s.sumsAfter = now.Add(retryAfter)
+	p := s.peers[a.from]
+	if p == nil || p.state != open || a.err != nil || a.opened.Error != "" {
+		return
+	}
+	states := make(map[string]wire.State, len(a.opened.Files))
+	for _, x := range a.opened.Files {
+		states[x.Name] = x
+	}
+	for name, at := range p.files {
+		switch x := states[name]; {
+		case s.d.files[name] != nil || at.unsure || !at.cutting.IsZero():
+		case x.Have < at.have: // it has another disk, and is asked anew
+			p.state, p.retry = idle, now
+			return
+		default:
+			p.gone[name] = x
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -29,6 +30,9 @@ func (p *plan) lacking() (total int64) {
 		total += most - to.of(name).have
 		return true
 	})
+	p.eachUnsure(func(_, to *peer, name string) {
+		total += to.of(name).have
+	})
 	return total
 }
 
@@ -52,6 +56,65 @@ func (p *plan) eachLacking(f func(from, to *peer, name string, most int64) bool)
 			}
 		}
 	}
+}
+
+// eachUnsure calls f for servers of which it is not known whether they have the bytes of a file that is gone, and one that has them.
+func (p *plan) eachUnsure(f func(from, to *peer, name string)) {
+	for _, to := range p.peers {
+		if to.state != open || len(p.peers) < 2 {
+			continue
+		}
+		for name, at := range to.files {
+			if !at.unsure || p.d.files[name] != nil {
+				continue
+			}
+			for _, from := range p.peers {
+				if x := from.files[name]; from.state == open && x != nil && !x.unsure && x.cutting.IsZero() && x.have >= at.have {
+					f(from, to, name)
+					break
+				}
+			}
+		}
+	}
+}
+
+// whole returns the servers that have all there is of files that are gone, in the order of names.
+func (p *plan) whole() (names []string) {
+	less := make(map[*peer]bool)
+	p.eachLacking(func(_, to *peer, _ string, _ int64) bool {
+		less[to] = true
+		return true
+	})
+	for _, s := range p.peers {
+		for name, at := range s.files {
+			less[s] = less[s] || p.d.files[name] == nil && (at.unsure || !at.cutting.IsZero())
+		}
+		if s.state == open && !less[s] {
+			names = append(names, s.name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// settle compares what servers have that may be other bytes with one that has the right ones. asks is that one, if its checksums are not known.
+func (p *plan) settle(now time.Time) (asks *peer) {
+	p.eachUnsure(func(from, to *peer, name string) {
+		more, known := from.gone[name]
+		if !known {
+			asks = from
+			return
+		}
+		less, at := to.gone[name], to.of(name)
+		delete(to.gone, name)
+		if at.unsure = false; at.have != less.Have {
+			return // it was filled since
+		}
+		if same := samePrefix(more, less); same < less.Have {
+			to.cut(at, same, now.Add(-stuckAfter))
+		}
+	})
+	return asks
 }
 
 // hasMost reports whether no server has more of a file, nor one that comes before in the list as much.
@@ -85,14 +148,20 @@ func (s *Shipper) fill(ctx context.Context, all *errgroup.Group) (err error) {
 	if s.level {
 		return nil
 	}
+	now := time.Now()
 	s.level = true
+	unsettled := s.plan.settle(now)
+	if unsettled != nil {
+		s.level = false
+		s.askSums(ctx, all, unsettled, now)
+	}
 	s.plan.eachLacking(func(from, to *peer, name string, most int64) bool {
 		s.level = false
 		at := to.of(name)
-		if s.copying || time.Now().Before(s.copyAfter) {
+		if s.copying || now.Before(s.copyAfter) {
 			return false // one at a time: a server remembers one request of a host
 		}
-		if at.sent >= most || !s.plan.room(to, 1) || !at.cutting.IsZero() {
+		if at.sent >= most || !s.plan.room(to, 1) || !at.cutting.IsZero() || at.unsure && unsettled != nil {
 			return true
 		}
 		if s.compare(from, to, name) {

@@ -45,6 +45,9 @@ type progress struct {
 	// cutting is when the server was told to drop all behind have. Until it says that it has, nothing behind it is sent: the server has other
 	// bytes there, which its acks would count. Zero: nothing is to be dropped.
 	cutting time.Time
+	// unsure is that the directory had the file no more when the server said what it has of it: that may be other bytes than were recorded,
+	// if it was never acknowledged and the server lost power since.
+	unsure bool
 }
 
 // sending is when bytes were sent, up to where, and on which way.
@@ -118,8 +121,9 @@ func (p *peer) overtaken(now time.Time) {
 	}
 }
 
-// opened takes what a server has. What differs from the directory it has to drop.
-func (p *peer) opened(d *directory, now time.Time, have []wire.State) error {
+// opened takes what a server has. What differs from the directory it has to drop. trusted says that it had all of what the directory has no more.
+func (p *peer) opened(d *directory, trusted bool, now time.Time, have []wire.State) error {
+	before := p.files
 	p.state, p.error, p.files, p.onWay, p.progress = open, "", make(map[string]*progress), 0, now
 	p.document, p.documentSent, p.reached = 0, 0, [ways]time.Time{}
 	p.gone = make(map[string]wire.State)
@@ -130,7 +134,9 @@ func (p *peer) opened(d *directory, now time.Time, have []wire.State) error {
 		}
 		f := d.files[s.Name]
 		if f == nil { // the recorder has dropped it since: the account asks how much of it came
-			p.files[s.Name], p.gone[s.Name] = &progress{sent: s.Have, have: s.Have}, s
+			at := before[s.Name]
+			sure := at == nil && trusted || at != nil && !at.unsure && at.have == s.Have && at.cutting.IsZero()
+			p.files[s.Name], p.gone[s.Name] = &progress{sent: s.Have, have: s.Have, unsure: !sure}, s
 			continue
 		}
 		same, err := matching(f, &s)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -90,6 +91,7 @@ type Shipper struct {
 	copies    chan copied
 	copying   bool // a server was asked to send another something
 	copyAfter time.Time
+	sumsAfter time.Time     // when a server may be asked for checksums
 	level     bool          // of what is gone no server had less than another when that was looked at last
 	data      string        // the subject of chunks for all servers
 	hello     string        // where servers answer that they are there
@@ -109,6 +111,7 @@ type answer struct {
 	from   string
 	opened wire.Opened
 	err    error
+	sums   bool // only checksums were asked for
 }
 
 // New returns a shipper.
@@ -347,6 +350,10 @@ func (s *Shipper) check(ctx context.Context, all *errgroup.Group, now time.Time)
 
 // open takes a server's answer.
 func (s *Shipper) open(a answer) error {
+	if a.sums {
+		s.sums(a, time.Now())
+		return nil
+	}
 	p := s.peers[a.from]
 	if p == nil || p.state != opening {
 		return nil
@@ -357,7 +364,7 @@ func (s *Shipper) open(a answer) error {
 	now := time.Now()
 	s.level = false
 	if a.err == nil {
-		a.err = p.opened(s.d, now, a.opened.Files)
+		a.err = p.opened(s.d, slices.Contains(s.account.Servers, p.name), now, a.opened.Files)
 	}
 	if a.err != nil {
 		s.failed(p, a.err.Error(), now)
