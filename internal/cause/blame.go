@@ -107,10 +107,27 @@ func (b *Blame) Range(it *Item) (low, high int64) {
 	low, high = it.C, it.C
 	for p, k := range it.K {
 		t := b.Theta[p]
-		x, y := k*t.Low, k*t.High
-		low, high = low+min(x, y), high+max(x, y)
+		x, y := times(k, t.Low), times(k, t.High)
+		low, high = plus(low, min(x, y)), plus(high, max(x, y))
 	}
 	return low, high
+}
+
+// furthest is where lengths end: many messages of a pair that nothing bounds would overflow.
+const furthest = int64(1) << 61
+
+func times(k, t int64) int64 {
+	if t != 0 && max(k, -k) > furthest/max(t, -t) {
+		if (k < 0) == (t < 0) {
+			return furthest
+		}
+		return -furthest
+	}
+	return k * t
+}
+
+func plus(a, b int64) int64 {
+	return max(-furthest, min(furthest, max(-furthest, min(furthest, a))+max(-furthest, min(furthest, b))))
 }
 
 // most is by how much one item can exceed another.

@@ -419,3 +419,22 @@ func TestExchangesAlternateAndOverlapsAreToldApart(t *testing.T) {
 		}
 	}
 }
+
+func TestManyUnboundedMessagesDoNotOverflow(t *testing.T) {
+	m := &Model{Hosts: []int{0, 1}}
+	var pieces []Piece
+	for i := range int64(100_000) {
+		pieces = append(pieces, Piece{Row: 1, From: 0, Begin: i, End: i + 1, Class: -1})
+	}
+	pieces = append(pieces, Piece{Row: 0, From: -1, Begin: 0, End: 5, Class: 1})
+	b := m.Sum(pieces)
+	for i := range b.Items {
+		low, high := b.Range(&b.Items[i])
+		if it := &b.Items[i]; it.Key.FromHost >= 0 && (low > it.C || high < 1<<60) || it.Key.FromHost < 0 && (low != 5 || high != 5) {
+			t.Errorf("%+v is from %d to %d", it.Key, low, high)
+		}
+	}
+	if can := b.Largest(); len(can) != 2 {
+		t.Errorf("the largest are %v", can)
+	}
+}
