@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -98,7 +99,8 @@ func (f *runFlags) one(cmd *cobra.Command, e *file.Experiment, run *file.Run, di
 	if err != nil {
 		return nil, err
 	}
-	return r, r.End(cmd.Context(), run, result, f.outputs)
+	// After an interrupt as well: what was recorded until then is on the timeline. A second one ends at once.
+	return r, r.End(context.WithoutCancel(cmd.Context()), run, result, f.outputs)
 }
 
 // keepFiles reads files of an experiment and keeps them with the results, for --repeat-from.
@@ -189,10 +191,10 @@ func (f *runFlags) tell(cmd *cobra.Command, e *file.Experiment, dir string, repo
 		failed, open = append(failed, r.Failures()...), append(open, r.Open()...)
 	}
 	switch {
-	case cmd.Context().Err() != nil:
-		return errors.New("interrupted; what was gathered is in " + dir)
+	case cmd.Context().Err() != nil && (len(reports) < len(e.Runs) || reports[len(reports)-1].State != verdict.Ended):
+		return &commandEnded{errors.New("interrupted; what was gathered is in " + dir), exitFailed}
 	case len(failed) > 0:
-		return errors.New(firstOf(failed))
+		return &commandEnded{errors.New(firstOf(failed)), exitFailed}
 	case len(open) > 0:
 		return &brokenPromise{firstOf(open)}
 	}

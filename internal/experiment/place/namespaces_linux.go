@@ -98,7 +98,7 @@ func (p *Place) connectAll(o Options) error {
 func configure(s *Seat, lines []string) error {
 	setup := protocol.Setup{Version: protocol.Version, Host: s.Host, Network: lines}
 	if err := protocol.NewWriter(s.In).Write(protocol.Order{Setup: &setup}); err != nil {
-		return err
+		return &HostError{s.Host, fmt.Errorf("the host's process has gone: %w", err)}
 	}
 	var r protocol.Report
 	line, err := protocol.NewLines(s.Out).Next()
@@ -107,9 +107,9 @@ func configure(s *Seat, lines []string) error {
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s: %w: %s", s.Host, err, s.Said())
+		return &HostError{s.Host, fmt.Errorf("the host's process has gone: %w %s", err, s.Said())}
 	case r.Hello == nil:
-		return fmt.Errorf("%s: %s", s.Host, r.Failed)
+		return &HostError{s.Host, errors.New(r.Failed)}
 	}
 	return nil
 }

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// TestNothingIsLeftWhateverIsKilled runs a few rounds; docs/benchmarks.md has those of a hundred.
+func TestNothingIsLeftWhateverIsKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out with -short: it builds the command, and a round takes a second or two")
+	}
+	meridian := filepath.Join(t.TempDir(), "meridian")
+	if out, err := exec.Command("go", "build", "-o", meridian, "meridian/cmd/meridian").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	place := "processes"
+	if os.Geteuid() == 0 {
+		place = "namespaces"
+	}
+	for i, kind := range []string{"daemon", "host", "keeper", "controller"} {
+		if err := rounds(meridian, 1, uint64(i+1), place, kind); err != nil {
+			t.Errorf("%s, %s: %v", place, kind, err)
+		}
+	}
+}
