@@ -208,7 +208,7 @@ func (c *controller) blocks(ctx context.Context) error {
 				if p.Timeout > 0 {
 					call.until = time.Now().Add(p.Timeout)
 				}
-				c.r.open[c.next], result.Calls = call, append(result.Calls, call)
+				c.r.open[c.next], c.r.all[c.next], result.Calls = call, call, append(result.Calls, call)
 			}
 		}
 		c.r.Blocks = append(c.r.Blocks, result)

@@ -66,7 +66,8 @@ type Result struct {
 	Then     []*Failure    `json:"then,omitempty"`  // what failed with it
 	Missing  []string      `json:"missing,omitempty"`
 	Warnings []string      `json:"warnings,omitempty"`
-	open     map[int]*Call // by number
+	open     map[int]*Call // that have not ended, by number
+	all      map[int]*Call
 }
 
 // Host is what is known of a host.
@@ -175,7 +176,7 @@ type event struct {
 func Run(ctx context.Context, o Options) (*Result, error) {
 	c := &controller{
 		o: o, events: make(chan event, 64), done: make(chan struct{}), byHost: make(map[string]*seat), anyCode: make(map[string]bool),
-		r: &Result{Place: o.Place.Name, BeganNs: time.Now().UnixNano(), Missing: o.Place.Missing, open: make(map[int]*Call)},
+		r: &Result{Place: o.Place.Name, BeganNs: time.Now().UnixNano(), Missing: o.Place.Missing, open: make(map[int]*Call), all: make(map[int]*Call)},
 	}
 	for _, check := range o.Run.Expect {
 		if check.Kind == "exit" {
@@ -341,7 +342,8 @@ func (c *controller) handle(e event) *Failure {
 	case r.Alive != 0:
 		s.alive = r.Alive
 	case r.Began != nil:
-		if call := c.r.open[r.Began.Call]; call != nil && call.Host == s.Host {
+		// It may come after the end of a phase that was short.
+		if call := c.r.all[r.Began.Call]; call != nil && call.Host == s.Host {
 			call.BeganNs = r.Began.AtNs
 		}
 	case r.Ended != nil:
