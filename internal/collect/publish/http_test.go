@@ -27,7 +27,7 @@ type sent struct{ kind, id, data string }
 
 func open(t *testing.T, url, session, last string) *events {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/sessions/"+session+"/events", nil)
 	if err != nil {
 		t.Fatal(err)

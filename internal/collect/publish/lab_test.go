@@ -233,7 +233,7 @@ func (r *reader) line(line string) {
 // await reads messages until a condition holds.
 func (r *reader) await(sub *nats.Subscription, until func() bool) {
 	r.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for !until() {
 		m, err := sub.NextMsg(time.Until(deadline))
 		if err != nil {
