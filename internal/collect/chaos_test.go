@@ -322,6 +322,9 @@ func TestWhateverIsKilledAllArrivesAndWhatIsAcknowledgedStays(t *testing.T) {
 	all.SetLimit(16) // a round mostly waits
 	for round := range uint64(testneed.Cases(*rounds)) {
 		for _, n := range [][2]int{{1, 1}, {2, 2}, {3, 2}} {
+			if n[0] == 3 && *rounds <= 20 && round%4 != 0 {
+				continue // the longest
+			}
 			all.Go(func() error {
 				t.Run(fmt.Sprintf("seed %d, %d of %d servers", *firstSeed+round, n[1], n[0]), func(t *testing.T) {
 					testChaos(t, *firstSeed+round, 10, n[0], n[1])
