@@ -143,7 +143,10 @@ func (s *siege) goodGoesOn() {
 func (s *siege) open(x wire.Open) wire.Opened {
 	s.t.Helper()
 	x.Version = wire.Version
-	m, err := s.evil.Request(wire.OfHostServer("evil", "open", "a"), wire.Encode(x), 20*time.Second)
+	m, err := s.evil.Request(wire.OfHostServer("evil", "open", "a"), wire.Encode(x), 60*time.Second)
+	for until := time.Now().Add(60 * time.Second); errors.Is(err, nats.ErrNoResponders) && time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
+		m, err = s.evil.Request(wire.OfHostServer("evil", "open", "a"), wire.Encode(x), 60*time.Second) // the server begins
+	}
 	if err != nil {
 		s.t.Fatal(err)
 	}
