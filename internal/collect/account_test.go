@@ -195,8 +195,8 @@ func (c *recorded) check(sum ship.Summary) {
 	}
 	lost := int64(dropped.All.Bytes) + chunks(t, c.dir) - chunks(t, stored)
 	t.Logf("%d events, %d bytes dropped, %d not stored: %+v", c.events, dropped.All.Bytes, lost, sum)
-	// Of what tells of dropped chunks and of clocks some may be lost too.
-	if sum.Lost < lost || sum.Lost > lost+256<<10 || sum.Acknowledged != sum.Recorded-sum.Lost {
+	// Of what tells of dropped chunks and of clocks some may be lost too: several files of 64 KiB where the agent was away for long.
+	if sum.Lost < lost || sum.Lost > lost+512<<10 || sum.Acknowledged != sum.Recorded-sum.Lost {
 		t.Errorf("%d bytes are lost, and are said to be %+v", lost, sum)
 	}
 	tr, err := ctf.Open(stored, nil)
