@@ -72,7 +72,6 @@ type Value struct {
 type Host struct {
 	Name    string
 	SSH     string // destination for ssh; "" for its name
-	Agent   string // the agent's host name; "" for its name
 	Address string // under which others reach it; "" for that of its place
 	At      Position
 }
