@@ -108,9 +108,9 @@ function lanesOf(row, expanded, folded) {
 
 /**
  * make lays out everything in a room of so many pixels, if that is enough; filter keeps what it accepts, with what that lies under.
- * @param {{ order: number[], hidden: Record<HiddenKind, Set<any>>, filter: ((name: string) => boolean) | null, expanded: Set<number>, room: number }} options
+ * @param {{ order: number[], hidden: Record<HiddenKind, Set<any>>, filter: ((name: string) => boolean) | null, expanded: Set<number>, idle?: Set<number>, room: number }} options
  */
-export function make({ order, hidden, filter, expanded, room }) {
+export function make({ order, hidden, filter, expanded, idle = new Set(), room }) {
   position = new Float64Array(about.rows.length);
   order.forEach((row, i) => { position[row] = i; });
   const inOrder = (/** @type {number[]} */ rows) => [...rows].sort((a, b) => position[a] - position[b]);
@@ -135,23 +135,29 @@ export function make({ order, hidden, filter, expanded, room }) {
   };
   // kept says which rows are shown: those that the filter takes, all below them, and all above them.
   const kept = new Uint8Array(about.rows.length);
+  let left = 0; // rows of a host that are idle
   const mark = (/** @type {number} */ row, /** @type {boolean} */ taken) => {
     const { name, kind, host } = about.rows[row];
     let shown = taken || !filter || filter(`${about.hosts[host].name}\n${kind}\n${name}`);
     const below = shown;
     for (const child of children[row]) if (mark(child, below)) shown = true;
+    if (shown && idle.has(row) && !hidden.rows.has(row) && !children[row].some((child) => kept[child])) {
+      shown = false;
+      left++;
+    }
     if (hidden.rows.has(row)) shown = false;
     kept[row] = shown ? 1 : 0;
     return shown;
   };
   for (const h of hosts) {
     if (hidden.hosts.has(h)) continue;
+    left = 0;
     const top = inOrder(byHost[h]).filter((row) => mark(row, false));
     if (filter && !top.length) continue;
     const band = lines.length > 0 && group(lines[lines.length - 1].host) !== group(h);
     if (band) y += BandHeight;
     const folded = hidden.collapsed.has(`h${h}`) && !filter;
-    const head = push({ id: `h${h}`, type: "host", host: h, row: -1, name: about.hosts[h].name, level: 1, folds: top.length > 0, folded, lanes: [], more: 0, below: top.flatMap(within) }, HostHeight);
+    const head = push({ id: `h${h}`, type: "host", host: h, row: -1, name: about.hosts[h].name, level: 1, folds: top.length > 0, folded, lanes: [], more: 0, idle: left, below: top.flatMap(within) }, HostHeight);
     if (band) banded.push(head);
     if (folded) continue;
     const kinds = new Map();
@@ -186,6 +192,22 @@ export function make({ order, hidden, filter, expanded, room }) {
    * @returns {number[]}
    */
   function within(row) { return [row, ...children[row].filter((child) => kept[child]).flatMap(within)]; }
+}
+
+// busiest is the order in which processes and threads stand by their events, among those of their host, parent and kind.
+export function busiest() {
+  const order = about.rows.map((_, n) => n), /** @type {Map<string, number[]>} */ groups = new Map();
+  const events = (/** @type {number} */ row) => { let n = 0; for (const list = [row]; list.length;) { const r = /** @type {number} */ (list.pop()); n += about.rows[r].events; list.push(...children[r]); } return n; };
+  about.rows.forEach(({ host, kind }, n) => {
+    if (kind !== "process" && kind !== "thread") return;
+    const key = `${host} ${parents[n]} ${kind}`;
+    groups.get(key)?.push(n) ?? groups.set(key, [n]);
+  });
+  for (const places of groups.values()) {
+    const sums = new Map(places.map((row) => [row, events(row)])), sum = (/** @type {number} */ row) => sums.get(row) ?? 0;
+    [...places].sort((a, b) => sum(b) - sum(a) || a - b).forEach((row, i) => { order[places[i]] = row; });
+  }
+  return order;
 }
 
 /**

@@ -12,6 +12,7 @@ import * as Dock from "./dock.js";
 import * as Draw from "./draw.js";
 import * as Help from "./help.js";
 import * as History from "./history.js";
+import * as Idle from "./idle.js";
 import * as Keys from "./keys.js";
 import * as Live from "./live.js";
 import * as Measure from "./measure.js";
@@ -31,7 +32,7 @@ import * as View from "./view.js";
 import * as Violations from "./violations.js";
 
 // The panels, in the order of their tabs.
-const panels = [Details, Requests, Order, Measure, Search, Violations, Chain, Delays, Clocks, Switches, Numbers, Tables, Share, History, Picture, Help];
+const panels = [Details, Requests, Order, Measure, Search, Violations, Chain, Delays, Clocks, Switches, Numbers, Tables, Idle, Share, History, Picture, Help];
 
 async function start() {
   const notice = byId("notice");

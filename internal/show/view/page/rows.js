@@ -36,6 +36,8 @@ let room = 0;
 let wasSize = "";
 /** @type {{ id: LineId, y: number } | null} */
 let keeps = null; // the line that stays where it is while others come
+/** @type {Set<number>} */
+let idle = new Set(); // rows without events in sight, which are left out
 
 /**
  * @param {About} facts
@@ -43,8 +45,8 @@ let keeps = null; // the line that stays where it is while others come
 export function open(facts) {
   about = facts;
   clocks = clocksOf();
-  order = about.rows.map((_, n) => n);
   Layout.open(about);
+  order = natural();
   // Where there are many hosts or rows, what is first seen is the hosts, and what goes between them.
   if (about.rows.length > 400 || about.hosts.length > 24) about.hosts.forEach((_, h) => App.hidden.collapsed.add(`h${h}`));
   const names = byId("names");
@@ -102,7 +104,7 @@ export function layOut() {
   if (stale || height !== room) {
     stale = false;
     room = height;
-    Layout.make({ order, hidden: App.hidden, filter: filter(), expanded, room: room - 8 });
+    Layout.make({ order, hidden: App.hidden, filter: filter(), expanded, idle, room: room - 8 });
     byId("space").style.height = `${Math.max(Layout.height + 8, 1)}px`;
     byId("none").hidden = Layout.lines.length > 0;
     const kept = keeps ? Layout.line(keeps.id) : null;
@@ -176,7 +178,7 @@ export function paint() {
  * @param {Line} a
  * @param {Line} b
  */
-const sameName = (a, b) => a.name === b.name && a.h === b.h && a.level === b.level && a.folds === b.folds && a.folded === b.folded && a.more === b.more && a.count === b.count;
+const sameName = (a, b) => a.name === b.name && a.h === b.h && a.level === b.level && a.folds === b.folds && a.folded === b.folded && a.more === b.more && a.count === b.count && a.idle === b.idle;
 
 /**
  * @param {Line} line
@@ -194,6 +196,7 @@ function nameOf(line) {
   if (line.folds) element.setAttribute("aria-expanded", String(!line.folded));
   if (line.type === "host") {
     const facts = about.hosts[line.host], bound = make("span", "bound");
+    if (line.idle) element.append(Object.assign(make("span", "idle", `−${line.idle}`), { title: `rows without events in sight, left out: ${Time.grouped(line.idle)}` }));
     element.append(bound);
     element.title = [line.name, facts.component ? `reference ${facts.reference || "-"}` : "", facts.offset && `offset ${facts.offset}`, facts.skew && `skew ${facts.skew}`, facts.bound && `bound ${facts.bound}`, (facts.addresses ?? []).join(" ")].filter(Boolean).join("\n");
   } else if (line.type === "row") {
@@ -427,12 +430,29 @@ export function reveal(row) {
   }
   App.setHidden("rows", row, false);
   App.setHidden("hosts", host, false);
+  if (idle.delete(row)) stale = true;
   if (filter() && !Layout.line(row)) { inputById("filter").value = text = ""; stale = true; }
   layOut();
   const line = Layout.standsFor(row);
   if (line) show(line);
   App.redraw();
 }
+
+/**
+ * setIdle leaves out rows without events in sight; what one looks at stays where it is.
+ * @param {Set<number>} rows
+ */
+export function setIdle(rows) {
+  if (rows.size === idle.size && [...rows].every((row) => idle.has(row))) return;
+  keeps ??= looked();
+  idle = rows;
+  stale = true;
+  App.redraw();
+}
+
+// natural is the order of rows that nobody has moved: processes and threads of a host by how many events they have, the
+// busiest first, others as they come. Of a timeline that grows none moves.
+export const natural = () => (about.live ? about.rows.map((_, n) => n) : Layout.busiest());
 
 /**
  * @param {number[]} rows

@@ -4,13 +4,15 @@
 //
 // What is before the "#" of a served page is a secret that gives access to the trace: it is never copied.
 //
-//   #v=1&id=TIMELINE&t=FROM,TO&raw=1&a=EVENT&b=EVENT&hosts=0-3,7&rows=...&classes=...&links=...&fold=h0,3&order=4,0-3&q=TEXT
+//   #v=1&id=TIMELINE&t=FROM,TO&raw=1&a=EVENT&b=EVENT&hosts=0-3,7&rows=...&classes=...&links=...&fold=h0,3&order=4,0-3&idle=1&q=TEXT
 
 import { App } from "./app.js";
 import * as Dock from "./dock.js";
 import { make, button } from "./elements.js";
 import * as Elements from "./elements.js";
 import * as Follow from "./follow.js";
+import * as Idle from "./idle.js";
+import * as Rows from "./rows.js";
 import * as Search from "./search.js";
 
 /** @import { About, Limits, SharedState } from "./types.js" */
@@ -87,6 +89,7 @@ export function write(state) {
   for (const kind of kinds) if (state.hidden[kind]?.length) list.set(kind, ranges([...state.hidden[kind]].sort((x, y) => x - y)));
   if (state.collapsed?.length) list.set("fold", state.collapsed.map(encodeURIComponent).join(","));
   if (state.order) list.set("order", ranges(state.order));
+  if (state.idle) list.set("idle", "1");
   if (state.q) list.set("q", state.q);
   return list.toString().replaceAll("%2C", ",");
 }
@@ -108,6 +111,7 @@ export function read(text, limits) {
     hidden: Object.fromEntries(kinds.map((kind) => [kind, unranged(list.get(kind) ?? "", limits[kind])])),
     collapsed: (list.get("fold") ?? "").split(",").map(plain).filter((id) => /^(\d{1,9}|h\d{1,9}|k\d{1,9}\..{1,64})$/.test(id)).slice(0, 10000),
     order: order && order.length === limits.rows ? order : null,
+    idle: list.get("idle") === "1",
     q: (list.get("q") ?? "").slice(0, 1000),
   };
 }
@@ -119,11 +123,11 @@ let known = location.hash; // as it was last written here or gone to
 const limits = () => ({ events: App.about.events, hosts: App.about.hosts.length, rows: App.about.rows.length, classes: App.about.classes.length, links: 1 + Math.max(-1, ...App.about.links.map((l) => l.lane)) });
 
 export function state() {
-  const natural = App.order.every((row, i) => row === i);
+  const usual = Rows.natural(), natural = App.order.every((row, i) => row === usual[i]);
   return {
     id: identity(App.about), from: Follow.on() ? null : App.view.from, to: Follow.on() ? null : App.view.to, raw: App.view.raw, a: App.selection.a?.event ?? null, b: App.selection.b?.event ?? null,
     hidden: Object.fromEntries(kinds.map((kind) => [kind, [...App.hidden[kind]]])), collapsed: [...App.hidden.collapsed].map(String),
-    order: natural ? null : [...App.order], q: Search.text,
+    order: natural ? null : [...App.order], idle: Idle.on(), q: Search.text,
   };
 }
 
@@ -153,6 +157,7 @@ async function restore() {
     const folded = new Set(s.collapsed.map((id) => (/^\d+$/.test(id) ? Number(id) : id)));
     for (const id of [...App.hidden.collapsed]) if (!folded.has(id)) App.setHidden("collapsed", id, false);
     for (const id of folded) App.setHidden("collapsed", id, true);
+    Idle.set(s.idle);
     App.setRaw(s.raw, { fit: s.from === null });
     if (s.from !== null && s.to !== null) App.setView(s.from, s.to);
     for (const end of /** @type {("a" | "b")[]} */ (["a", "b"])) if (s[end] !== null) await App.select(s[end], end).catch(() => {});
@@ -188,7 +193,7 @@ export function start() {
     dialog.showModal();
     address.select();
   } });
-  for (const name of ["view", "select", "hidden", "raw", "order", "search", "follow"]) App.on(name, soon);
+  for (const name of ["view", "select", "hidden", "raw", "order", "search", "follow", "idle"]) App.on(name, soon);
   addEventListener("hashchange", restore);
   queueMicrotask(restore); // all other panels have begun by then
 }

@@ -250,6 +250,7 @@ export interface Line {
   count?: number;
   lanes: DrawnLane[];
   more: number; // lanes that are not shown
+  idle?: number; // rows of a host without events in sight, left out
   below: number[] | null; // the rows that are summed up here
 }
 
@@ -630,6 +631,7 @@ export interface SharedState {
   hidden: Record<string, number[]>;
   collapsed: string[];
   order: number[] | null;
+  idle?: boolean;
   q: string;
 }
 
