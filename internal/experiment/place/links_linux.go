@@ -112,7 +112,11 @@ func traffic(l file.Link, device string, kernel able) (lines []string) {
 // lossRule drops a part of the packets that leave by a device, before anything records them.
 func lossRule(l file.Link, device string) string {
 	const million = 1_000_000
-	return fmt.Sprintf("chain %s {\ntype filter hook egress device \"%s\" priority 0;\nmeta protocol { ip, ip6 } numgen random mod %d < %d drop\n}\n", device, device, million, int(l.Loss*million))
+	chosen := "" // all: nft refuses a number that is the modulus
+	if n := max(1, int(l.Loss*million)); n < million {
+		chosen = fmt.Sprintf("numgen random mod %d < %d", million, n)
+	}
+	return fmt.Sprintf("chain %s {\ntype filter hook egress device \"%s\" priority 0;\nmeta protocol { ip, ip6 } %s drop\n}\n", device, device, chosen)
 }
 
 // routes returns the routes of a host to all others: the first port of a shortest way.

@@ -1,0 +1,162 @@
+package main_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"meridian/internal/testneed"
+)
+
+// datagramsDaemon sends and counts datagrams. Its phases: open; send {to, n}; count, which says how many came since the last count.
+// They lie in a large buffer until then. A datagram that the kernel refuses to send is left out.
+const datagramsDaemon = `import json, os, socket, sys
+hosts = json.loads(os.environ["MERIDIAN_RUN_HOSTS"])
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, 33, 1 << 24)  # SO_RCVBUFFORCE
+print(json.dumps({"waiting": ["open", "send", "count"]}), flush=True)
+for line in sys.stdin:
+    c = json.loads(line)
+    n, w = 0, c.get("with") or {}
+    if c["phase"] == "open":
+        s.bind((hosts[os.environ["MERIDIAN_RUN_HOST"]], 4900))
+        s.setblocking(False)
+    if c["phase"] == "send":
+        for i in range(w["n"]):
+            try:
+                s.sendto(b"x", (hosts[w["to"]], 4900))
+                n += 1
+            except OSError:
+                pass
+    while c["phase"] == "count":
+        try:
+            s.recv(100)
+            n += 1
+        except BlockingIOError:
+            break
+    print(json.dumps({"done": c["start"], "result": {"n": n}}), flush=True)
+`
+
+// networkFile has a link that loses, one that is slow, and faults: what the links and faults do is seen in what arrives. b forwards
+// between the others.
+const networkFile = `files: [datagrams.py]
+timeout: 3m
+hosts: [a, b, c, d]
+links:
+  - {between: [a, b], loss: 25%}
+  - {between: [b, c], rate: 16Mbit}
+  - {between: [b, d], loss: 100%}
+daemons:
+  udp: {hosts: all, run: [python3, datagrams.py], speaks: true}
+  fault: {host: c, use: fault, with: {to: b}}
+  pipeline: {hosts: [b, c], use: pipeline, with: {order: [b, c]}, gather: [in.bin, out.bin]}
+schedule:
+  - udp.open
+  - {phase: udp.send, on: a, with: {to: b, n: 1}}
+  - {phase: udp.count, on: b}
+  - {phase: udp.send, on: a, with: {to: b, n: 4000}}
+  - {block: lossy link, phases: [{phase: udp.count, on: b}]}
+  - {phase: udp.send, on: d, with: {to: b, n: 100}}
+  - {block: dead link, phases: [{phase: udp.count, on: b}]}
+  - {phase: udp.send, on: c, with: {to: b, n: 1000}}
+  - {block: whole link, phases: [{phase: udp.count, on: b}]}
+  - {phase: fault.lose, with: {part: 0.5}}
+  - {phase: udp.send, on: c, with: {to: b, n: 4000}}
+  - {block: lossy fault, phases: [{phase: udp.count, on: b}]}
+  - {phase: fault.lose, with: {part: 1}}
+  - {phase: udp.send, on: c, with: {to: b, n: 100}}
+  - {block: all lost, phases: [{phase: udp.count, on: b}]}
+  - {phase: fault.lose, with: {part: 0}}
+  - fault.down
+  - {block: no link, phases: [{phase: udp.send, on: c, with: {to: a, n: 10}}]}
+  - fault.up
+  - {phase: udp.send, on: c, with: {to: b, n: 1000}}
+  - {block: link again, phases: [{phase: udp.count, on: b}]}
+  - pipeline.setup
+  - {block: slow link, phases: [{phase: pipeline.transfer, with: {bytes: 1048576, message: 16384}}]}
+  - pipeline.cleanup
+expect:
+  - {equal: ["b:pipeline/in.bin", "c:pipeline/out.bin"]}
+`
+
+// TestLinksAndFaultsTakeEffect runs hosts in namespaces whose links have loss and a rate, and makes faults in them.
+func TestLinksAndFaultsTakeEffect(t *testing.T) {
+	t.Parallel()
+	testneed.Root(t, "network namespaces")
+	for _, program := range []string{"ip", "tc", "nft", "python3"} {
+		testneed.Program(t, program)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"e.yaml": networkFile, "datagrams.py": datagramsDaemon} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := exec.Command("meridian", "run", filepath.Join(dir, "e.yaml"), "--on", "namespaces", "-o", filepath.Join(dir, "out"), "-q").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "out", "report.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r struct {
+		Run struct {
+			Blocks []struct {
+				Name    string
+				BeganNs int64 `json:"began_ns"`
+				EndedNs int64 `json:"ended_ns"`
+				Phases  []struct{ Result struct{ N int } }
+			}
+		}
+	}
+	if err := json.Unmarshal(b, &r); err != nil {
+		t.Fatal(err)
+	}
+	// Ten standard deviations of a binomial distribution are 274 of 4000 at a quarter, 316 at a half.
+	arrives := map[string][2]int{"lossy link": {2726, 3274}, "dead link": {0, 0}, "whole link": {1000, 1000}, "lossy fault": {1684, 2316}, "all lost": {0, 0}, "no link": {0, 0}, "link again": {1000, 1000}}
+	for _, block := range r.Run.Blocks {
+		if want, ok := arrives[block.Name]; ok {
+			delete(arrives, block.Name)
+			if n := block.Phases[0].Result.N; n < want[0] || n > want[1] {
+				t.Errorf("%s: %d datagrams, want %d to %d", block.Name, n, want[0], want[1])
+			}
+		}
+		// A MiB takes 524 ms at the rate, less what goes at once; without the rate some ms. Slower is any busy machine.
+		if took := block.EndedNs - block.BeganNs; block.Name == "slow link" && took < 450e6 {
+			t.Errorf("%s: a MiB in %d ns", block.Name, took)
+		}
+	}
+	if len(arrives) > 0 {
+		t.Errorf("blocks that did not run: %v", arrives)
+	}
+}
+
+// TestADelayTakesEffectOrIsRefused delays packets where the kernel has netem; elsewhere the run fails and says what the kernel lacks.
+func TestADelayTakesEffectOrIsRefused(t *testing.T) {
+	t.Parallel()
+	testneed.Root(t, "network namespaces")
+	for _, program := range []string{"ip", "tc", "unshare"} {
+		testneed.Program(t, program)
+	}
+	dir := t.TempDir()
+	file := `hosts: [a, b]
+daemons:
+  fault: {host: a, use: fault, with: {to: b}}
+  server: {host: b, use: rpc}
+  calls: {host: a, use: rpc, with: {to: [b], count: 5}}
+schedule: [server.serve, {phase: fault.delay, with: {for: 20ms}}, calls.call]
+expect: [{result: calls.call.p50_ns, min: 20000000}]
+`
+	if err := os.WriteFile(filepath.Join(dir, "e.yaml"), []byte(file), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	netem := exec.Command("unshare", "-n", "tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms").Run() == nil
+	text, err := exec.Command("meridian", "run", filepath.Join(dir, "e.yaml"), "--on", "namespaces", "-o", filepath.Join(dir, "out"), "-q").CombinedOutput()
+	if refused := strings.Contains(string(text), "host a, daemon fault, phase delay") && strings.Contains(string(text), "CONFIG_NET_SCH_NETEM"); netem && err != nil || !netem && !refused {
+		t.Errorf("the kernel has netem: %v; %v\n%s", netem, err, text)
+	}
+}
