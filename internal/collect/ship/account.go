@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -302,6 +303,19 @@ func (a *account) sum() Summary {
 		}
 	}
 	return x
+}
+
+// replaced forgets servers in whose place others are asked, before anything is acknowledged without them: what they have may be other bytes. An agent that
+// is started again would trust them.
+func (a *account) replaced() {
+	asked := func(name string) bool {
+		return slices.ContainsFunc(a.plan.peers, func(p *peer) bool { return p.name == name })
+	}
+	if len(a.plan.peers) < a.replicas || !slices.ContainsFunc(a.Servers, func(name string) bool { return !asked(name) }) {
+		return
+	}
+	a.Servers = slices.DeleteFunc(slices.Clone(a.Servers), func(name string) bool { return !asked(name) })
+	a.warn(a.save())
 }
 
 // save writes the account.

@@ -336,6 +336,7 @@ func (s *Shipper) check(ctx context.Context, all *errgroup.Group, now time.Time)
 		}
 		p.state = opening
 		s.plan.peers = append(s.plan.peers, p)
+		s.account.replaced()
 		request := wire.Open{Version: wire.Version, Session: s.o.Session, Trace: s.d.trace}
 		all.Go(func() error {
 			a := s.ask(ctx, p.name, request)
