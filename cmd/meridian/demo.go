@@ -28,15 +28,16 @@ func newDemo() *cobra.Command {
 		Use:   "demo [--open]",
 		Short: "Run three hosts on this machine, with clocks that disagree, and show one timeline",
 		Long: `Start three processes that talk to each other over TCP on this machine: web asks app, app asks db. Each has a
-clock that is seconds off and runs too fast or too slow, and lists what it received, stamped by that clock
-alone. Then put the three lists on one time base, show the result beside the truth, and write the timeline as
-a page.
+clock that is seconds off and runs too fast or too slow, and records what it sent, received and did, stamped
+by that clock alone. Then put the three traces on one time base, show the result beside the truth, and write
+the timeline as a page.
 
 It needs no privileges and no network. In the directory it leaves
-  web.txt, app.txt, db.txt   what each process recorded: lines FROM TO SENT RECEIVED
-  timeline.html              the timeline; open it in a browser
-  report.json                the alignment report
-  truth.json                 how wrong each clock really was; the alignment does not read it
+  web.json, app.json, db.json   what each process recorded: a trace in Chrome's format
+  web.txt, app.txt, db.txt      what each received, as lists of messages: FROM TO SENT RECEIVED
+  timeline.html                 the timeline; open it in a browser
+  report.json                   the alignment report
+  truth.json                    how wrong each clock really was; the alignment does not read it
 
 A browser that runs in a sandbox (snap, Flatpak) may not see the system's temporary directory: use --dir then.
 
@@ -45,7 +46,8 @@ still arrives before it was sent.`,
 		Example: `  meridian demo
   meridian demo --open
   meridian demo --duration 30s --seed 7 --dir demo
-  meridian align demo/*.txt -o again.html`,
+  meridian align demo/*.txt -o again.html
+  meridian view demo/web.json demo/app.json demo/db.json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd)

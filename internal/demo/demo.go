@@ -2,10 +2,10 @@
 // what they recorded, and holds the result against the truth.
 //
 //	web ---request--> app ---query---> db        every process lists what it received, stamped by
-//	    <---reply---      <--answer---           its own clock: web.txt, app.txt, db.txt
+//	    <---reply---      <--answer---           its own clock, and what its threads did: web.txt, web.json, ...
 //
-// In go the options, out comes a [Result] and a directory with the lists, the page and the report. The lists go
-// through the pipeline like any traces. The truth is known all the same, because all three clocks are made from the one of
+// In go the options, out comes a [Result] and a directory with the lists, the page and the report. The traces (JSON) go
+// through the pipeline like any others; the lists (text) have the same messages, by which the truth is judged. The truth is known all the same, because all three clocks are made from the one of
 // the machine. [Host] is what each process runs.
 package demo
 
@@ -55,7 +55,7 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 	if err := talk(ctx, place.work, origin, clocks, o.Seed, o.Duration, o.Started); err != nil {
 		return nil, err
 	}
-	outcome, lists, err := alignLists(ctx, place.work)
+	outcome, lists, err := alignTraces(ctx, place.work)
 	if err != nil {
 		return nil, err
 	}
@@ -72,18 +72,16 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 	return &Result{Report: outcome.Report, Broken: truth.broken(outcome.Broken, steps.stepped()), truth: truth, dir: place.dir}, nil
 }
 
-// alignLists aligns what the hosts wrote, like any lists of messages, and returns the lists as well.
-func alignLists(ctx context.Context, dir string) (*pipeline.Outcome, []*trace.List, error) {
-	// The middle host's list comes first, for it names all three in the order of their talk, and the page keeps it.
+// alignTraces aligns what the hosts recorded, like any traces, and returns the lists of the same messages.
+func alignTraces(ctx context.Context, dir string) (*pipeline.Outcome, []*trace.List, error) {
 	var paths []string
 	var lists []*trace.List
-	for _, name := range []string{"app", "web", "db"} {
-		path := filepath.Join(dir, name+".txt")
-		l, err := readList(path)
+	for _, name := range demoHosts {
+		l, err := readList(filepath.Join(dir, name+".txt"))
 		if err != nil {
 			return nil, nil, err
 		}
-		paths, lists = append(paths, path), append(lists, l)
+		paths, lists = append(paths, filepath.Join(dir, name+".json")), append(lists, l)
 	}
 	inputs, err := input.Parse(paths)
 	if err != nil {

@@ -28,9 +28,11 @@ type actor struct {
 	name  string
 	order orders
 	clock sim.Clock
+	base  clock.HostTime // no stamp is before it
 
 	mu       sync.Mutex
 	received map[string][]trace.Message // by sender
+	diaries  []*diary
 }
 
 // Host reads the order from in, says on out where it listens, and at last that it is done. If in ends before,
@@ -49,6 +51,7 @@ func Host(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err := h.clock.Check(); err != nil {
 		return err
 	}
+	h.base = h.now()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	abandoned := make(chan struct{})
@@ -64,7 +67,7 @@ func Host(ctx context.Context, in io.Reader, out io.Writer) error {
 		}
 		return err
 	}
-	if err := h.writeList(); err != nil {
+	if err := errors.Join(h.writeList(), h.writeTrace()); err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintln(out, "done"); err != nil {
@@ -125,8 +128,8 @@ func (h *actor) writeList() (err error) {
 	return messages.Write(file, &l)
 }
 
-// call connects to the host that this one asks. The connection closes when ctx ends.
-func (h *actor) call(ctx context.Context, peer string) (*conn, error) {
+// call connects to the host that this one asks. The connection closes when ctx ends; its messages are in the diary.
+func (h *actor) call(ctx context.Context, peer string, d *diary) (*conn, error) {
 	dialer := net.Dialer{Timeout: demoPatience}
 	raw, err := dialer.DialContext(ctx, "tcp", h.order.Dial)
 	if err != nil {
@@ -134,6 +137,7 @@ func (h *actor) call(ctx context.Context, peer string) (*conn, error) {
 	}
 	context.AfterFunc(ctx, func() { raw.Close() })
 	c := newConn(h, peer, raw)
+	c.diary = d
 	if err := c.hello(h.order.Token); err != nil {
 		raw.Close()
 		return nil, err
@@ -190,6 +194,7 @@ func (h *actor) serve(ctx context.Context, out io.Writer, caller string, answer 
 			if number == h.order.Callers {
 				listener.Close()
 			}
+			c.diary = h.newDiary("worker", number)
 			return answer(ctx, c, uint64(number))
 		})
 	}

@@ -54,7 +54,7 @@ func (r *Result) Print(w io.Writer) error {
 	} else {
 		fmt.Fprintf(&out, "The true time of %s of %s stamps lies outside their bounds.\n", count(stamps-inside), count(stamps))
 	}
-	fmt.Fprintf(&out, "\ntimeline: %s\nbeside it: report.json, truth.json, and what each host recorded: web.txt, app.txt, db.txt\n", r.Page())
+	fmt.Fprintf(&out, "\ntimeline: %s\nbeside it: report.json, truth.json, what each host recorded (web.json, app.json, db.json),\nand what each received (web.txt, app.txt, db.txt)\n", r.Page())
 	_, err := io.WriteString(w, out.String())
 	return err
 }

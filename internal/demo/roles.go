@@ -13,6 +13,9 @@ import (
 // demoHosts are the hosts of the demo, each asking the next.
 var demoHosts = []string{"web", "app", "db"}
 
+// pages are what users ask for.
+var pages = []string{"/", "/search", "/item", "/cart"}
+
 // minRequests is how many requests each user makes at least, also when the time is up: on a busy machine no host may have
 // run by then, and without messages there is no timeline.
 const minRequests = 3
@@ -23,7 +26,8 @@ func (h *actor) web(ctx context.Context) error {
 	end := time.Now().Add(h.order.Duration)
 	for user := range h.order.Callers {
 		group.Go(func() error {
-			app, err := h.call(ctx, "app")
+			d := h.newDiary("user", user+1)
+			app, err := h.call(ctx, "app", d)
 			if err != nil {
 				return err
 			}
@@ -38,7 +42,8 @@ func (h *actor) web(ctx context.Context) error {
 					return err
 				}
 				number := uint64(user + asked*h.order.Callers)
-				if err := app.ask(demoRequest, number, demoReply); err != nil {
+				page := pages[random.IntN(len(pages))]
+				if err := d.do("GET "+page, func() error { return app.ask(demoRequest, number, demoReply) }); err != nil {
 					return err
 				}
 			}
@@ -49,13 +54,13 @@ func (h *actor) web(ctx context.Context) error {
 
 // app answers one user with what it asks the database for, once or several times.
 func (h *actor) app(ctx context.Context, web *conn, number uint64) error {
-	db, err := h.call(ctx, "db")
+	db, err := h.call(ctx, "db", web.diary)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	random := h.random(number)
-	for query := uint64(0); ; {
+	random, d := h.random(number), web.diary
+	for query := number << 32; ; { // no two threads of this host number queries alike
 		request, err := web.receive(demoRequest)
 		if err == io.EOF {
 			return nil
@@ -63,24 +68,26 @@ func (h *actor) app(ctx context.Context, web *conn, number uint64) error {
 		if err != nil {
 			return err
 		}
+		d.begin("handle", web.at, map[string]any{"request": request})
 		for range 1 + random.IntN(3) {
-			if err := pause(ctx, random.pause(time.Millisecond)); err != nil {
+			if err := d.do("compute", func() error { return pause(ctx, random.pause(time.Millisecond)) }); err != nil {
 				return err
 			}
 			query++
-			if err := db.ask(demoQuery, query, demoAnswer); err != nil {
+			if err := d.do("ask db", func() error { return db.ask(demoQuery, query, demoAnswer) }); err != nil {
 				return err
 			}
 		}
 		if err := web.send(demoReply, request); err != nil {
 			return err
 		}
+		d.end("handle")
 	}
 }
 
 // db answers one connection of the application's.
 func (h *actor) db(ctx context.Context, app *conn, number uint64) error {
-	random := h.random(number)
+	random, d := h.random(number), app.diary
 	for {
 		query, err := app.receive(demoQuery)
 		if err == io.EOF {
@@ -89,12 +96,14 @@ func (h *actor) db(ctx context.Context, app *conn, number uint64) error {
 		if err != nil {
 			return err
 		}
-		if err := pause(ctx, random.pause(2*time.Millisecond)); err != nil {
+		d.begin("execute", app.at, nil)
+		if err := d.do("read rows", func() error { return pause(ctx, random.pause(2*time.Millisecond)) }); err != nil {
 			return err
 		}
 		if err := app.send(demoAnswer, query); err != nil {
 			return err
 		}
+		d.end("execute")
 	}
 }
 

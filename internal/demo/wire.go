@@ -33,6 +33,10 @@ const (
 	demoAnswer
 )
 
+func (k kind) String() string {
+	return [...]string{demoHello: "hello", demoRequest: "request", demoReply: "reply", demoQuery: "query", demoAnswer: "answer"}[k]
+}
+
 const (
 	demoTokenSize = 16
 	demoMaxFrame  = 64 // of anything longer nothing is read
@@ -42,10 +46,12 @@ const (
 // conn is one connection between two hosts. One goroutine uses it.
 type conn struct {
 	net.Conn
-	host *actor
-	peer string
-	in   *bufio.Reader
-	out  []byte
+	host  *actor
+	peer  string
+	diary *diary         // of the goroutine that uses it
+	at    clock.HostTime // when the last message was received
+	in    *bufio.Reader
+	out   []byte
 }
 
 func newConn(host *actor, peer string, c net.Conn) *conn {
@@ -78,7 +84,9 @@ func (c *conn) welcome(token []byte) error {
 func (c *conn) send(kind kind, number uint64) error {
 	var body [demoBodySize]byte
 	binary.BigEndian.PutUint64(body[:8], number)
-	binary.BigEndian.PutUint64(body[8:], uint64(c.host.now()))
+	sent := c.host.now()
+	binary.BigEndian.PutUint64(body[8:], uint64(sent))
+	c.diary.message("s", kind, number, sent)
 	return c.write(kind, body[:])
 }
 
@@ -100,8 +108,11 @@ func (c *conn) receive(want kind) (uint64, error) {
 	if sent < -clock.Limit || sent > clock.Limit {
 		return 0, fmt.Errorf("%s sent the stamp %d, which no clock shows", c.peer, sent)
 	}
+	number := binary.BigEndian.Uint64(body[:8])
 	c.host.note(c.peer, trace.Message{Sent: sent, Received: received})
-	return binary.BigEndian.Uint64(body[:8]), nil
+	c.diary.message("f", kind, number, received)
+	c.at = received
+	return number, nil
 }
 
 // ask sends a message and waits for what answers it.
