@@ -57,7 +57,7 @@ type played struct {
 }
 
 // TestAFileDoesTheSameEverywhere runs a file as processes, in namespaces and by ssh: phases, results and answers are the same.
-// Without a server of ssh on this machine, a program of that name takes its place: it runs the command line with a shell, as sshd does.
+// The server of ssh is OpenSSH's on the loopback interface.
 func TestAFileDoesTheSameEverywhere(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) {
@@ -68,25 +68,17 @@ func TestAFileDoesTheSameEverywhere(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("bin/ssh", "#!/bin/sh\n[ \"$1\" = -G ] && { echo hostname 127.0.0.1; exit; }\nwhile [ \"$1\" != -- ]; do shift; done\nshift 2\nexec env -i HOME="+dir+"/home PATH=\"$PATH\" sh -c \"$*\"\n", 0o755)
-	write("home/.keep", "", 0o666)
 	write("e.yaml", strings.ReplaceAll(placesFile, "%", "there"), 0o666)
 	write("adder.sh", adderDaemon, 0o666)
 	write("sub/data", strings.Repeat("0123456789abcdef", 50_000), 0o666) // several lines of the protocol
-	var first string
-	for _, on := range []string{"processes", "ssh", "namespaces"} {
-		if on == "namespaces" && os.Geteuid() != 0 {
-			continue
-		} else if on == "namespaces" {
-			testneed.Program(t, "ip")
-		}
+	run := func(t *testing.T, on, bin string) string {
 		out := filepath.Join(dir, "out-"+on)
 		c := exec.Command("meridian", "run", filepath.Join(dir, "e.yaml"), "--on", on, "-o", out, "-q")
-		c.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "PATH=") }), "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
+		c.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "PATH=") }), "PATH="+strings.TrimPrefix(bin+":"+os.Getenv("PATH"), ":"))
 		text, _ := c.CombinedOutput() // one answer is no
 		b, err := os.ReadFile(filepath.Join(out, "report.json"))
 		if err != nil {
-			t.Fatalf("%s: %v\n%s", on, err, text)
+			t.Fatalf("%v\n%s", err, text)
 		}
 		var p played
 		if err := json.Unmarshal(b, &p); err != nil {
@@ -95,20 +87,31 @@ func TestAFileDoesTheSameEverywhere(t *testing.T) {
 		if b, err = json.MarshalIndent(p, "", " "); err != nil {
 			t.Fatal(err)
 		}
-		if first == "" {
-			first = string(b)
-			if p.Verdict != "no" || len(p.Checks) != 4 || p.Checks[1].Answer != "yes" || p.Checks[3].Answer != "no" {
-				t.Errorf("%s: %s\n%s", on, b, text)
-			}
-		} else if string(b) != first {
-			t.Errorf("%s: %s\nwant %s\n%s", on, b, first, text)
+		if p.Verdict != "no" || len(p.Checks) != 4 || p.Checks[1].Answer != "yes" || p.Checks[3].Answer != "no" {
+			t.Errorf("%s\n%s", b, text)
 		}
 		log, err := os.ReadFile(filepath.Join(out, "hosts", "b", "log", "copies.log"))
 		if err != nil || !strings.Contains(string(log), " out 0123456789abcdef") {
-			t.Errorf("%s: log of copies: %v", on, err)
+			t.Errorf("log of copies: %v", err)
+		}
+		return string(b)
+	}
+	processes := run(t, "processes", "")
+	same := func(t *testing.T, got string) {
+		if got != processes {
+			t.Errorf("%s\nas processes: %s", got, processes)
 		}
 	}
-	if names, err := filepath.Glob(filepath.Join(dir, "home/.cache/meridian/run/*/meridian")); err != nil || len(names) != 1 {
-		t.Errorf("programs that ssh brought: %v, %v", names, err)
-	}
+	t.Run("namespaces", func(t *testing.T) {
+		testneed.Root(t, "network namespaces")
+		testneed.Program(t, "ip")
+		same(t, run(t, "namespaces", ""))
+	})
+	t.Run("ssh", func(t *testing.T) {
+		bin, cache := sshServer(t)
+		same(t, run(t, "ssh", bin))
+		if names, err := filepath.Glob(filepath.Join(cache, "meridian/run/*/meridian")); err != nil || len(names) != 1 {
+			t.Errorf("programs that ssh brought: %v, %v", names, err)
+		}
+	})
 }
