@@ -22,7 +22,10 @@ var fault = &standard{
 			{Name: "daemon", Doc: "which", Required: true},
 			{Name: "for", Doc: "how long, such as 200ms, after which it goes on and the phase ends (default: until resume)"},
 		}},
-		{Name: "resume", Doc: "lets a daemon go on by SIGCONT", With: []protocol.Param{{Name: "daemon", Doc: "which", Required: true}}},
+		{Name: "resume", Doc: "lets a daemon go on by SIGCONT", With: []protocol.Param{
+			{Name: "daemon", Doc: "which", Required: true},
+			{Name: "after", Doc: "how long to wait first, such as 200ms (default: not at all)"},
+		}},
 		{Name: "down", Doc: "takes the interface down by which a host is reached", With: []protocol.Param{{Name: "to", Doc: "that host", Required: true}}},
 		{Name: "up", Doc: "brings the interface up that phase down took down, with its routes", With: []protocol.Param{{Name: "to", Doc: "the host of phase down", Required: true}}},
 		{Name: "lose", Doc: "drops packets that leave by the interface by which a host is reached", With: []protocol.Param{
@@ -54,6 +57,7 @@ type faults struct {
 type faultWith struct {
 	Daemon string  `json:"daemon"`
 	For    string  `json:"for"`
+	After  string  `json:"after"`
 	To     string  `json:"to"`
 	Part   float64 `json:"part"`
 }
@@ -77,14 +81,9 @@ func (f *faults) stop(ctx context.Context, c *protocol.Call) (any, error) {
 	if err := f.stopDaemon(ctx, with.Daemon); err != nil || d == 0 {
 		return nil, err
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	waited := wait(ctx, d)
 	err := f.resumeDaemon(with.Daemon)
-	return map[string]int64{"stopped_ns": int64(time.Since(began))}, errors.Join(err, ctx.Err())
+	return map[string]int64{"stopped_ns": int64(time.Since(began))}, errors.Join(err, waited)
 }
 
 // stopDaemon returns when the daemon's process stands.
@@ -122,10 +121,19 @@ func (f *faults) stopDaemon(ctx context.Context, name string) error {
 	}
 }
 
-func (f *faults) resume(_ context.Context, c *protocol.Call) (any, error) {
+func (f *faults) resume(ctx context.Context, c *protocol.Call) (any, error) {
 	var with faultWith
 	if err := c.Bind(&with); err != nil {
 		return nil, err
+	}
+	if with.After != "" {
+		d, err := time.ParseDuration(with.After)
+		if err != nil || d < 0 {
+			return nil, fmt.Errorf("after: %q: want a time such as 200ms", with.After)
+		}
+		if err := wait(ctx, d); err != nil {
+			return nil, err
+		}
 	}
 	return nil, f.resumeDaemon(with.Daemon)
 }

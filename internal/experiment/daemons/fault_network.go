@@ -98,7 +98,26 @@ func (f *faults) bringUp(ctx context.Context, c *protocol.Call) (any, error) {
 		return nil, err
 	}
 	delete(f.down, with.To)
-	return map[string]string{"interface": device}, nil
+	return map[string]string{"interface": device}, carrier(ctx, device)
+}
+
+// carrier waits until an interface sends. The kernel drops packets between the command and that; the other end must be up too.
+func carrier(ctx context.Context, device string) error {
+	const within = 30 * time.Second
+	for end := time.Now().Add(within); ; {
+		out, err := command(ctx, "", "ip", "-o", "link", "show", "dev", device)
+		switch {
+		case err != nil:
+			return err
+		case strings.Contains(out, " state UP "):
+			return nil
+		case time.Now().After(end):
+			return fmt.Errorf("the interface %s is not up after %v: is the other end down?", device, within)
+		}
+		if err := wait(ctx, 2*time.Millisecond); err != nil {
+			return err
+		}
+	}
 }
 
 func (f *faults) lose(ctx context.Context, c *protocol.Call) (any, error) {

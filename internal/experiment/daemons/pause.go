@@ -31,12 +31,17 @@ func pauseWait(ctx context.Context, c *protocol.Call) (any, error) {
 	if err != nil || d < 0 {
 		return nil, fmt.Errorf("for: %q: want a time such as 500ms", with.For)
 	}
+	return map[string]int64{"began_ns": began}, wait(ctx, d)
+}
+
+// wait returns after d, or earlier with the error of ctx.
+func wait(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return map[string]int64{"began_ns": began}, nil
+		return nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
 }
