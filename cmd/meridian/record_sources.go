@@ -170,14 +170,24 @@ func (f *recordFlags) openSources(command bool, w *trace.Warnings, warn func(str
 
 // addProbes adds the exchange of clock probes, if it is asked for.
 func (s *recordSources) addProbes(f *recordFlags, warn func(string)) error {
-	switch {
-	case f.probes == "":
+	if f.probes == "" {
 		return nil
-	case f.netns != "":
+	}
+	if f.netns != "" && !ownNamespace(f.netns) {
 		return wrong("--probes exchanges probes in the recorder's own network namespace: run meridian within the other one (ip netns exec), without --netns")
 	}
 	s.list = append(s.list, planned.New(f.probes, warn))
 	return nil
+}
+
+// ownNamespace reports whether a network namespace is that of this process.
+func ownNamespace(netns string) bool {
+	own, err := netstate.Inode("/proc/self/ns/net")
+	if err != nil {
+		return false
+	}
+	that, err := netstate.Inode(netns)
+	return err == nil && that == own
 }
 
 // openInstead opens what replaces kernel events by eBPF. Packets are captured, since the events of tracefs lack their headers,

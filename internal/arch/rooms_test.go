@@ -74,7 +74,7 @@ var mayImport = map[string][]string{
 	// What became of a run: its timeline is the pipeline's.
 	"internal/experiment/verdict": {"internal/experiment/file", "internal/experiment/protocol", "internal/experiment/schedule",
 		"internal/filter", "internal/pipeline", "internal/pipeline/input", "internal/show"},
-	"internal/experiment/daemons": {"internal/experiment/protocol", "sensor", "clock"},
+	"internal/experiment/daemons": {"internal/experiment/protocol", "internal/probe/planned", "sensor", "clock"},
 	"internal/pipeline/evaluate":  {"internal/pipeline/...", "internal/show", "internal/sim", "align/...", "trace", "clock"},
 	"internal/pipeline/input":     {"internal/scratch", "internal/pipeline/usage", "internal/kernel", "internal/steering", "internal/retention", "order", "format/...", "trace", "clock"},
 	"internal/pipeline/output":    {},

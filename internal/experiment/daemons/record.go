@@ -21,6 +21,7 @@ var record = &standard{
 			{Name: "kernel", Doc: "groups of kernel events, as for 'meridian record --kernel': net,sched,irq,syscalls"},
 			{Name: "packets", Doc: "true: capture the packets of all interfaces"},
 			{Name: "filter", Doc: "of packets, as for tcpdump"},
+			{Name: "probes", Doc: "true: exchange clock probes when the daemon probe says so"},
 		}},
 		{Name: "stop", Doc: "ends the recording; its result has events and lost"},
 	}},
@@ -51,11 +52,15 @@ type recordWith struct {
 	Kernel  string `json:"kernel"`
 	Packets bool   `json:"packets"`
 	Filter  string `json:"filter"`
+	Probes  bool   `json:"probes"`
 }
 
 // args are those of 'meridian record'.
 func (r *recorder) args(with recordWith) []string {
 	args := []string{"record", "-o", r.trace, "--rings", r.rings, "--host", r.host, "--json", "--ready-fd", "3"}
+	if with.Probes {
+		args = append(args, "--probes", r.planFile())
+	}
 	if r.place == "processes" {
 		if with.Kernel != "" || with.Packets {
 			r.leftOut = "kernel events and packets: hosts that are processes share one kernel and one interface"
