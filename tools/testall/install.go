@@ -34,6 +34,7 @@ var needs = []struct {
 	{programs: "setpriv", pkg: "util-linux", without: "what is recorded where something is not permitted"},
 	{programs: "unshare", pkg: "util-linux", without: "what is recorded in namespaces"},
 	{programs: "nsenter", pkg: "util-linux", without: "what is recorded in namespaces"},
+	{programs: "iperf3", pkg: "iperf3", without: "the load of iperf3 in experiments"},
 	{programs: "sshd", pkg: "openssh-server openssh-client", without: "experiments on other machines by ssh"},
 	{programs: "systemd-analyze", pkg: "systemd", without: "whether systemd understands our units and runs them"},
 	{programs: "gcc", pkg: "gcc libc6-dev", without: "traces that LTTng records, meridian.h in C programs"},

@@ -22,7 +22,7 @@ type standard struct {
 
 // all are the standard daemons. To add one, add a line.
 func all() []*standard {
-	return []*standard{fault, pause, pipeline, probe, record, rpc}
+	return []*standard{fault, iperf3, pause, pipeline, probe, quiet, record, rpc}
 }
 
 // Specs describes the standard daemons.
