@@ -191,15 +191,24 @@ type stat struct {
 	parent, group int
 }
 
-func readStat(pid int) (s stat, err error) {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+func readStat(pid int) (stat, error) {
+	path := "/proc/" + strconv.Itoa(pid) + "/stat"
+	b, err := os.ReadFile(path)
 	if err != nil {
-		return s, err
+		return stat{}, err
 	}
-	_, after, _ := strings.Cut(string(b[strings.LastIndexByte(string(b), ')')+1:]), " ") // a program's name may have spaces and parentheses
-	fields := strings.Fields(after)
-	if len(fields) < 3 {
-		return s, fmt.Errorf("/proc/%d/stat: unexpected %.80q", pid, b)
+	s, err := parseStat(string(b))
+	if err != nil {
+		return stat{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
+
+// parseStat parses "PID (NAME) STATE PARENT GROUP ...". NAME may have spaces and parentheses.
+func parseStat(text string) (s stat, err error) {
+	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
+	if !strings.Contains(text, ")") || len(fields) < 3 {
+		return s, fmt.Errorf("unexpected %.80q", text)
 	}
 	s.state = fields[0]
 	var parent, group error
