@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"meridian/align"
+	"meridian/clock"
 	"meridian/internal/pipeline"
 	"meridian/internal/pipeline/input"
 	"meridian/internal/show/view"
@@ -31,6 +32,7 @@ type viewFlags struct {
 	noBrowser bool
 	follow    bool
 	latency   time.Duration
+	notes     []string
 }
 
 func newView() *cobra.Command {
@@ -58,6 +60,8 @@ shown when they are --latency old, so that those before them have come. --index 
 follower that ended, or was killed, goes on there. --keep bounds what the index takes on disk: the oldest parts are dropped, and
 the page says so where it is asked for them. If the disk is full the view goes on in memory.
 
+--note INSTANT=WORDS puts a note on the timeline, as one does in the page (Shift+N). INSTANT is as for --from.
+
 --from, --to, --host, --stream, --event, --where and --field choose events as for 'meridian convert'. With
 --method ` + pipeline.AsRecorded + ` stamps stay as they were recorded.
 
@@ -68,6 +72,7 @@ unaligned or unbounded, an inversion remains, damaged parts of the traces were l
   meridian view web=lttng-web/ db=lttng-db/ --from +10s --to +12s
   meridian view spans.json -o timeline.html
   meridian view web=a.pcap db=b.pcap --index monday.mvx
+  meridian view monday.mvx --note +1.5s='the deployment began' -o monday.html
   meridian view monday.mvx --listen 127.0.0.1:8080 --no-browser
   meridian view --follow web=/srv/web-trace db=/srv/db-trace`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
@@ -79,6 +84,7 @@ unaligned or unbounded, an inversion remains, damaged parts of the traces were l
 	flags.StringVar(&f.index, "index", "", "keep the index as `FILE`, to be viewed again without the traces")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "serve at `ADDRESS:PORT`; port 0 is any that is free")
 	flags.BoolVar(&f.noBrowser, "no-browser", false, "open no browser")
+	flags.StringArrayVar(&f.notes, "note", nil, "put a note on the timeline, `INSTANT=WORDS` such as +1.5s='the deployment began'; may be repeated")
 	flags.BoolVar(&f.follow, "follow", false, "show trace directories while they are recorded")
 	flags.Var(&f.keep, "keep", "with --follow, keep only the last `AMOUNT` of the index and drop what is older: a duration, a size, or both (1h, 2GiB, 1h,2GiB)")
 	flags.DurationVar(&f.latency, "latency", 100*time.Millisecond, "with --follow, how long events wait for earlier ones, `TIME` from 1ms to 1h")
@@ -107,6 +113,8 @@ func (f *viewFlags) run(cmd *cobra.Command, args []string) error {
 		return wrong("--size %d: want 1 to 1000 megabytes", f.budget)
 	case f.output != "" && (f.flags.Changed("listen") || f.noBrowser):
 		return wrong("-o writes a file and serves nothing; leave out --listen and --no-browser")
+	case f.follow && len(f.notes) > 0:
+		return wrong("--note puts notes on a timeline that does not grow; leave out --follow, or write them in the page")
 	case f.follow:
 		return f.followTraces(cmd, args)
 	case f.flags.Changed("keep"):
@@ -119,6 +127,9 @@ func (f *viewFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer t.Close()
+	if err := f.note(t); err != nil {
+		return err
+	}
 	if f.output != "" {
 		if err := pipeline.WriteView(cmd.Context(), t, f.output, view.Options{Budget: int64(f.budget) << 20}); err != nil {
 			return err
@@ -172,9 +183,28 @@ func (f *viewFlags) timeline(cmd *cobra.Command, args []string) (t *view.Timelin
 	return t, outcome.Broken, nil
 }
 
+// note puts the notes of the command line on the timeline.
+func (f *viewFlags) note(t *view.Timeline) error {
+	about := t.About()
+	for _, note := range f.notes {
+		instant, words, found := strings.Cut(note, "=")
+		if !found {
+			return wrong("--note %s: want INSTANT=WORDS, such as +1.5s='the deployment began'", note)
+		}
+		at, err := pipeline.ParseInstant(instant, about.Origin, about.Origin+clock.TimelineTime(about.Span))
+		if err != nil {
+			return fmt.Errorf("--note %s: %w", note, err)
+		}
+		if err := t.Note(at, words); err != nil {
+			return wrong("--note: %v", err)
+		}
+	}
+	return nil
+}
+
 // forTraces refuses flags that an index would ignore: what they set was decided when it was made.
 func (f *viewFlags) forTraces(path string) error {
-	served := []string{"output", "size", "listen", "no-browser", "quiet", "help"}
+	served := []string{"output", "size", "listen", "no-browser", "note", "quiet", "help"}
 	var err error
 	f.flags.Visit(func(flag *pflag.Flag) {
 		if !slices.Contains(served, flag.Name) && err == nil {

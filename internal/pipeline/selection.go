@@ -84,6 +84,15 @@ func (s *Selection) resolve(first, last clock.TimelineTime) (filter.Options, err
 	return o, nil
 }
 
+// ParseInstant reads an instant of a timeline that reaches from first to last: +DURATION from first, -DURATION before last, RFC 3339,
+// or @SECONDS since 1970. An error is one of usage.
+func ParseInstant(s string, first, last clock.TimelineTime) (clock.TimelineTime, error) {
+	if s == "" {
+		return 0, usage.Errorf("an instant is missing")
+	}
+	return parseInstant(s, first, last)
+}
+
 // parseInstant reads an instant of a timeline that reaches from first to last.
 func parseInstant(s string, first, last clock.TimelineTime) (clock.TimelineTime, error) {
 	invalid := func() (clock.TimelineTime, error) {

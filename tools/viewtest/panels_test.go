@@ -428,7 +428,7 @@ func (b *panelBrowser) ASharedAddressBringsBackTheViewAndNothingThatDoesNotFit(t
 	l := b.load(t)
 	const limits = `{ events: 1000, hosts: 4, rows: 6, classes: 9, links: 3 }`
 	round := value[string](l, `(() => {
-		const s = { from: -1.5, to: 2e9, raw: true, a: 7, b: null, hidden: { hosts: [1], rows: [5, 0, 1, 2], classes: [], links: [2] }, collapsed: ["h1", "3", "k0.CPU, 1&2"], order: [5, 0, 1, 2, 4, 3], idle: true, q: "len>5 \"a|b\" ü#&=%" };
+		const s = { from: -1.5, to: 2e9, raw: true, a: 7, b: null, hidden: { hosts: [1], rows: [5, 0, 1, 2], classes: [], links: [2] }, collapsed: ["h1", "3", "k0.CPU, 1&2"], order: [5, 0, 1, 2, 4, 3], idle: true, notes: [{ at: 5, row: -1, text: "50 %, = & <b>:" }, { at: -2, to: 9, row: -1, text: "ü" }, { at: 7, row: 3, text: "c" }], q: "len>5 \"a|b\" ü#&=%" };
 		const r = Share.read("#" + Share.write(s), `+limits+`);
 		r.hidden.rows.sort(); s.hidden.rows.sort();
 		return [JSON.stringify(r) === JSON.stringify({ ...s, collapsed: r.collapsed }), JSON.stringify(r.collapsed), Share.ranges([1, 2, 3, 7, 9, 8])].join(" ");
@@ -439,9 +439,9 @@ func (b *panelBrowser) ASharedAddressBringsBackTheViewAndNothingThatDoesNotFit(t
 	for text, want := range map[string]string{
 		"":                           "null",
 		"#anything":                  "null",
-		"#v=1&t=5,1&a=1000&b=-1":     `{"from":null,"to":null,"raw":false,"a":null,"b":null,"hidden":{"hosts":[],"rows":[],"classes":[],"links":[]},"collapsed":[],"order":null,"idle":false,"q":""}`,
-		"#v=1&t=NaN,1&a=1e9&order=0": `{"from":null,"to":null,"raw":false,"a":null,"b":null,"hidden":{"hosts":[],"rows":[],"classes":[],"links":[]},"collapsed":[],"order":null,"idle":false,"q":""}`,
-		"#v=1&t=0,9&hosts=0-999999999,2,x,3-&rows=7&classes=8-2&links=1,1,1&fold=%25,h1,<b>,k1.%3Cb%3E&order=0-5,0-5": `{"from":0,"to":9,"raw":false,"a":null,"b":null,"hidden":{"hosts":[0,1,2,3],"rows":[],"classes":[],"links":[1]},"collapsed":["h1","k1.<b>"],"order":[0,1,2,3,4,5],"idle":false,"q":""}`,
+		"#v=1&t=5,1&a=1000&b=-1":     `{"from":null,"to":null,"raw":false,"a":null,"b":null,"hidden":{"hosts":[],"rows":[],"classes":[],"links":[]},"collapsed":[],"order":null,"idle":false,"notes":null,"q":""}`,
+		"#v=1&t=NaN,1&a=1e9&order=0": `{"from":null,"to":null,"raw":false,"a":null,"b":null,"hidden":{"hosts":[],"rows":[],"classes":[],"links":[]},"collapsed":[],"order":null,"idle":false,"notes":null,"q":""}`,
+		"#v=1&t=0,9&hosts=0-999999999,2,x,3-&rows=7&classes=8-2&links=1,1,1&fold=%25,h1,<b>,k1.%3Cb%3E&order=0-5,0-5": `{"from":0,"to":9,"raw":false,"a":null,"b":null,"hidden":{"hosts":[0,1,2,3],"rows":[],"classes":[],"links":[1]},"collapsed":["h1","k1.<b>"],"order":[0,1,2,3,4,5],"idle":false,"notes":null,"q":""}`,
 	} {
 		if got := value[string](l, fmt.Sprintf(`JSON.stringify(Share.read(%s, %s))`, literal(text), limits)); got != want {
 			t.Errorf("%s\n got %s\nwant %s", text, got, want)

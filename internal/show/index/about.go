@@ -32,6 +32,14 @@ type About struct {
 	Warnings   []string           `json:"warnings"`
 	Pairs      [][]string         `json:"pairs"`
 	Left       []string           `json:"left"`
+	Notes      []Note             `json:"notes,omitempty"`
+}
+
+// Note is words at an instant of the timeline, for whoever opens it.
+type Note struct {
+	At   int64  `json:"at"`  // ns since the origin
+	Row  int    `json:"row"` // -1: of all rows
+	Text string `json:"text"`
 }
 
 // Host is a host of the timeline.

@@ -3,7 +3,10 @@ package view
 import (
 	"encoding/json"
 	"fmt"
+	"time"
+	"unicode/utf8"
 
+	"meridian/clock"
 	"meridian/internal/show"
 	"meridian/internal/show/index"
 )
@@ -44,6 +47,7 @@ type Timeline struct {
 	*index.Index
 	report Report
 	causes causes
+	notes  []index.Note
 }
 
 // IsIndex reports whether a file is an index.
@@ -73,7 +77,27 @@ func NewTimeline(x *index.Index) (*Timeline, error) {
 }
 
 // About lays the report over what the index says of itself.
-func (t *Timeline) About() *index.About { return t.report.over(t.Index.About()) }
+func (t *Timeline) About() *index.About {
+	a := t.report.over(t.Index.About())
+	a.Notes = t.notes
+	return a
+}
+
+// longestNote is what the page takes, in characters.
+const longestNote = 500
+
+// Note adds words at an instant, which the page shows when it is opened. It must not be called once the timeline is served.
+func (t *Timeline) Note(at clock.TimelineTime, text string) error {
+	a := t.Index.About()
+	if since := int64(at - a.Origin); since < 0 || since > a.Span {
+		return fmt.Errorf("note %q: its instant is not on the timeline, which is %v long", text, time.Duration(a.Span))
+	}
+	if text == "" || utf8.RuneCountInString(text) > longestNote {
+		return fmt.Errorf("note %q: want 1 to %d characters", text, longestNote)
+	}
+	t.notes = append(t.notes, index.Note{At: int64(at - a.Origin), Row: -1, Text: text})
+	return nil
+}
 
 // over returns what an index says of itself with what the report knows beside it.
 func (r *Report) over(of *index.About) *index.About {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"meridian/clock"
 	"meridian/internal/show"
 	"meridian/internal/show/index"
 	"meridian/internal/show/index/indextest"
@@ -126,5 +127,26 @@ func TestHostileTracesAreNoMarkupServedOrInAFile(t *testing.T) {
 				t.Errorf("%s of %q: %d %s", name, bad, r.StatusCode, answer)
 			}
 		}
+	}
+}
+
+func TestANoteMustLieOnTheTimelineAndSaySomething(t *testing.T) {
+	timeline, err := NewTimeline(indextest.TwoHosts(t, filepath.Join(t.TempDir(), "two.mvx"), 50, func(s string) string { return s }, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer timeline.Close()
+	a := timeline.About()
+	for _, note := range []struct {
+		at    int64
+		text  string
+		valid bool
+	}{{0, "first", true}, {a.Span, "last", true}, {-1, "before", false}, {a.Span + 1, "behind", false}, {0, "", false}, {0, strings.Repeat("ü", 500), true}, {0, strings.Repeat("ü", 501), false}} {
+		if err := timeline.Note(a.Origin+clock.TimelineTime(note.at), note.text); (err == nil) != note.valid {
+			t.Errorf("note %.20q at %d: %v", note.text, note.at, err)
+		}
+	}
+	if notes := timeline.About().Notes; len(notes) != 3 || notes[1] != (index.Note{At: a.Span, Row: -1, Text: "last"}) {
+		t.Errorf("notes %v", notes)
 	}
 }

@@ -17,6 +17,7 @@ import * as Keys from "./keys.js";
 import * as Live from "./live.js";
 import * as Measure from "./measure.js";
 import * as Minimap from "./minimap.js";
+import * as Notes from "./notes.js";
 import * as Numbers from "./numbers.js";
 import * as Order from "./order.js";
 import * as Picture from "./picture.js";
@@ -32,7 +33,7 @@ import * as View from "./view.js";
 import * as Violations from "./violations.js";
 
 // The panels, in the order of their tabs.
-const panels = [Details, Requests, Order, Measure, Search, Violations, Chain, Delays, Clocks, Switches, Numbers, Tables, Idle, Share, History, Picture, Help];
+const panels = [Details, Requests, Order, Measure, Search, Violations, Chain, Delays, Clocks, Switches, Numbers, Tables, Notes, Idle, Share, History, Picture, Help];
 
 async function start() {
   const notice = byId("notice");

@@ -4,7 +4,7 @@
 //
 // What is before the "#" of a served page is a secret that gives access to the trace: it is never copied.
 //
-//   #v=1&id=TIMELINE&t=FROM,TO&raw=1&a=EVENT&b=EVENT&hosts=0-3,7&rows=...&classes=...&links=...&fold=h0,3&order=4,0-3&idle=1&q=TEXT
+//   #v=1&id=TIMELINE&t=FROM,TO&raw=1&a=EVENT&b=EVENT&hosts=0-3,7&rows=...&classes=...&links=...&fold=h0,3&order=4,0-3&idle=1&notes=AT.ROW:WORDS,FROM-TO:WORDS&q=TEXT
 
 import { App } from "./app.js";
 import * as Dock from "./dock.js";
@@ -12,6 +12,7 @@ import { make, button } from "./elements.js";
 import * as Elements from "./elements.js";
 import * as Follow from "./follow.js";
 import * as Idle from "./idle.js";
+import * as Notes from "./notes.js";
 import * as Rows from "./rows.js";
 import * as Search from "./search.js";
 
@@ -90,6 +91,7 @@ export function write(state) {
   if (state.collapsed?.length) list.set("fold", state.collapsed.map(encodeURIComponent).join(","));
   if (state.order) list.set("order", ranges(state.order));
   if (state.idle) list.set("idle", "1");
+  if (state.notes) list.set("notes", Notes.write(state.notes));
   if (state.q) list.set("q", state.q);
   return list.toString().replaceAll("%2C", ",");
 }
@@ -111,7 +113,7 @@ export function read(text, limits) {
     hidden: Object.fromEntries(kinds.map((kind) => [kind, unranged(list.get(kind) ?? "", limits[kind])])),
     collapsed: (list.get("fold") ?? "").split(",").map(plain).filter((id) => /^(\d{1,9}|h\d{1,9}|k\d{1,9}\..{1,64})$/.test(id)).slice(0, 10000),
     order: order && order.length === limits.rows ? order : null,
-    idle: list.get("idle") === "1",
+    idle: list.get("idle") === "1", notes: list.has("notes") ? Notes.read(list.get("notes") ?? "", limits.rows) : null,
     q: (list.get("q") ?? "").slice(0, 1000),
   };
 }
@@ -127,7 +129,7 @@ export function state() {
   return {
     id: identity(App.about), from: Follow.on() ? null : App.view.from, to: Follow.on() ? null : App.view.to, raw: App.view.raw, a: App.selection.a?.event ?? null, b: App.selection.b?.event ?? null,
     hidden: Object.fromEntries(kinds.map((kind) => [kind, [...App.hidden[kind]]])), collapsed: [...App.hidden.collapsed].map(String),
-    order: natural ? null : [...App.order], idle: Idle.on(), q: Search.text,
+    order: natural ? null : [...App.order], idle: Idle.on(), notes: Notes.shared(), q: Search.text,
   };
 }
 
@@ -158,6 +160,7 @@ async function restore() {
     for (const id of [...App.hidden.collapsed]) if (!folded.has(id)) App.setHidden("collapsed", id, false);
     for (const id of folded) App.setHidden("collapsed", id, true);
     Idle.set(s.idle);
+    Notes.set(s.notes);
     App.setRaw(s.raw, { fit: s.from === null });
     if (s.from !== null && s.to !== null) App.setView(s.from, s.to);
     for (const end of /** @type {("a" | "b")[]} */ (["a", "b"])) if (s[end] !== null) await App.select(s[end], end).catch(() => {});
@@ -193,7 +196,7 @@ export function start() {
     dialog.showModal();
     address.select();
   } });
-  for (const name of ["view", "select", "hidden", "raw", "order", "search", "follow", "idle"]) App.on(name, soon);
+  for (const name of ["view", "select", "hidden", "raw", "order", "search", "follow", "idle", "notes"]) App.on(name, soon);
   addEventListener("hashchange", restore);
   queueMicrotask(restore); // all other panels have begun by then
 }

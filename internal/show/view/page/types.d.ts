@@ -15,6 +15,7 @@ export interface About {
   span: number;
   top: number; // the least level whose tile 0 covers everything
   live: boolean;
+  notes?: Note[];
   step: number;
   hosts: Host[];
   clocks: Clock[];
@@ -632,7 +633,16 @@ export interface SharedState {
   collapsed: string[];
   order: number[] | null;
   idle?: boolean;
+  notes?: Note[] | null; // null: those that the timeline was opened with
   q: string;
+}
+
+/** Words at an instant, of a row (-1: of all), or a bookmark of a view, if it has an end. */
+export interface Note {
+  at: number;
+  to?: number;
+  row: number;
+  text: string;
 }
 
 export interface Limits {
