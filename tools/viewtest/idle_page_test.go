@@ -3,7 +3,14 @@
 package viewtest
 
 import (
+	"path/filepath"
 	"testing"
+
+	"meridian/clock"
+	"meridian/internal/show/index"
+	"meridian/internal/show/index/indextest"
+	"meridian/internal/show/view"
+	"meridian/trace"
 )
 
 // TestFirstRows runs what says which rows there are, and in what order.
@@ -13,6 +20,7 @@ func TestFirstRows(t *testing.T) {
 		{"RowsWithoutEventsInSightAreLeftOut", b.RowsWithoutEventsInSightAreLeftOut},
 		{"ALaneHoldsWhatTouchesTheStretch", b.ALaneHoldsWhatTouchesTheStretch},
 		{"TheBusiestThreadsStandFirst", b.TheBusiestThreadsStandFirst},
+		{"LongGapsAreCutFromTheFirstView", b.LongGapsAreCutFromTheFirstView},
 	})
 }
 
@@ -77,5 +85,59 @@ func (b *panelBrowser) TheBusiestThreadsStandFirst(t *testing.T) {
 	})()`)
 	if want := "5 2 1 3 4 0 6 9 7 8"; got != want {
 		t.Errorf("rows stand in the order %s, want %s", got, want)
+	}
+}
+
+// A stray event an hour before all others does not make a line of them; nothing is cut where something lasts, or an address says
+// what to show.
+func (b *panelBrowser) LongGapsAreCutFromTheFirstView(t *testing.T) {
+	const second = int64(1e9)
+	timeline := func(lasts bool) *view.Timeline {
+		s := &trace.Schema{Title: "gaps", Hosts: []string{"web"}, Streams: []trace.Stream{{Name: "worker", Host: "web", Kind: trace.Thread, ID: 1, Parent: -1}},
+			Classes: []trace.Class{{Name: "stray"}, {Name: "work"}}}
+		return timelineOf(t, indextest.Build(t, s, filepath.Join(t.TempDir(), "gaps.mvx"), nil, func(b *index.Builder) error {
+			at := func(ns int64, class int, phase trace.Phase) error {
+				e := trace.TimelineEvent{Event: trace.Event{Time: clock.HostTime(ns), Class: class, Phase: phase}, Time: clock.TimelineTime(ns), Low: clock.TimelineTime(ns), High: clock.TimelineTime(ns), Map: -1}
+				return b.Write(&e)
+			}
+			first := trace.Instant
+			if lasts {
+				first = trace.Begin
+			}
+			if err := at(0, 0, first); err != nil {
+				return err
+			}
+			for i := range int64(99) {
+				if err := at(3600*second+i*second/100, 1, trace.Instant); err != nil {
+					return err
+				}
+			}
+			if lasts {
+				return at(3601*second, 0, trace.End)
+			}
+			return nil
+		}))
+	}
+	p := b.serve(t, timeline(false), "light", "")
+	p.until(`meridian.view.from > 3599.9e9 && meridian.view.to < 3601.1e9`, "the gap is in the first view")
+	p.until(`/with 99 % of the events/.test(document.getElementById("notice").textContent)`, "what is left out is not said")
+	p.shots("gap")
+	p.key("0")
+	p.until(`meridian.view.from < 0 && meridian.view.to > 3600e9`, "not all can be shown")
+
+	p = b.serve(t, timeline(false), "light", "#v=1&t=0,2000000000")
+	p.still()
+	p.shows(0, 2e9, "an address does not say what to show")
+	p = b.serve(t, timeline(true), "light", "")
+	p.still()
+	p.until(`meridian.view.from < 0 && meridian.view.to > 3600e9`, "a slice that lasts is taken for a gap")
+
+	l := b.load(t)
+	got := value[string](l, `[[1, 0, 0, 0, 0, 0, 0, 0, 2, 3], [1, 0, 1, 0, 1], [0, 0, 5], [0, 0, 0], [9, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]].map((c) => { const f = Gaps.densest(c, c.map(() => 0)); return [f.first, f.last, f.share.toFixed(2)]; }).join(" ") + " " + Gaps.densest([1, 0, 0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 1, 1]).last`)
+	if want := "8,9,0.83 0,4,1.00 2,2,1.00 2,2,1.00 0,0,0.75 6"; got != want {
+		t.Errorf("densest %s, want %s", got, want)
+	}
+	if got, want := value[string](l, `[3600.2e9, 60e9, 86400e9, -86400.5e9].map(Time.mark).join(" ")`), "+01:00:00.2 +00:01:00 +1 d −1 d 00:00:00.5"; got != want {
+		t.Errorf("ticks %s, want %s", got, want)
 	}
 }

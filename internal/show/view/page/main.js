@@ -10,6 +10,7 @@ import * as Delays from "./delays.js";
 import * as Details from "./details.js";
 import * as Dock from "./dock.js";
 import * as Draw from "./draw.js";
+import * as Gaps from "./gaps.js";
 import * as Help from "./help.js";
 import * as History from "./history.js";
 import * as Idle from "./idle.js";
@@ -33,7 +34,7 @@ import * as View from "./view.js";
 import * as Violations from "./violations.js";
 
 // The panels, in the order of their tabs.
-const panels = [Details, Requests, Order, Measure, Search, Violations, Chain, Delays, Clocks, Switches, Numbers, Tables, Notes, Idle, Share, History, Picture, Help];
+const panels = [Details, Requests, Order, Measure, Search, Violations, Chain, Delays, Clocks, Switches, Numbers, Tables, Notes, Idle, Share, History, Picture, Help, Gaps];
 
 async function start() {
   const notice = byId("notice");

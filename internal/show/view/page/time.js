@@ -158,9 +158,9 @@ export function mark(ns) {
   let i = 0;
   while (i < 3 && size >= units[i + 1][1]) i++;
   if (i === 3 && size >= 60e9) {
-    const s = Math.floor(size / 1e9), two = (/** @type {number} */ n) => String(n).padStart(2, "0");
-    const days = Math.floor(s / 86400), clock = `${two(Math.floor(s / 3600) % 24)}:${two(Math.floor(s / 60) % 60)}:${two(s % 60)}`;
-    return sign + (days ? `${days} d${s % 86400 ? ` ${clock}` : ""}` : clock);
+    const whole = Math.round(size), s = Math.floor(whole / 1e9), part = whole % 1e9 ? `.${String(whole % 1e9).padStart(9, "0").replace(/0+$/, "")}` : "", two = (/** @type {number} */ n) => String(n).padStart(2, "0");
+    const days = Math.floor(s / 86400), clock = `${two(Math.floor(s / 3600) % 24)}:${two(Math.floor(s / 60) % 60)}:${two(s % 60)}${part}`;
+    return sign + (days ? `${days} d${whole % 86400e9 ? ` ${clock}` : ""}` : clock);
   }
   return `${sign}${Number((size / units[i][1]).toFixed(9))} ${units[i][0]}`;
 }
