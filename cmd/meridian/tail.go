@@ -64,7 +64,7 @@ call; it never waits for them. docs/live.md has its layout, examples/subscribe p
 
 Exit code: 0 interrupted, 1 failed, 2 wrong usage, 3 interrupted, but a clock was set or steered meanwhile, events were lost before they were recorded or dropped by
 'record --keep' before they were read, packets are missing or damaged, a directory or file could not be read at the end, the output was not read, late events had no place in the format, or a host was left
-unaligned; the reason is on stderr.`,
+unaligned or without bounds for most of its events; the reason is on stderr. 141 where the reader of the output is gone (SIGPIPE).`,
 		Example: `  meridian tail trace/
   meridian tail trace/ --event 'request*' --where 'status>=500'
   meridian tail web=/srv/web-trace db=/srv/db-trace --format json | jq .fields
@@ -247,6 +247,7 @@ func liveOutcome(o *live.Outcome) error {
 	if len(o.Unaligned) > 0 {
 		broken = append(broken, "no messages align "+strings.Join(o.Unaligned, ", "))
 	}
+	broken = append(broken, o.Unbounded...)
 	if len(o.Set) > 0 {
 		broken = append(broken, "bounds that were shown before it was found that a clock was set, or is steered, may be wrong: "+o.SetText())
 	}

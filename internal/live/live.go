@@ -97,6 +97,7 @@ type Session struct {
 	progress      pace              // of the hosts' clocks since their first events, whatever these show
 	aligned       int64             // the version of the maps that were handed on
 	set           settings          // which clocks were set, or may have been
+	bounding      bounding          // which hosts have bounds
 	joined        int64             // the version up to which joins were taken account of
 	asked         bool              // the sorter saw messages arrive before they were sent
 	askedAt       int64             // when a round was made for that, by time

@@ -132,6 +132,9 @@ func (s *Session) emit(r *trace.TimelineEvent, n order.Note) error {
 	r.Stream = x.entries.Stream(x.stream)
 	s.keepWithin(r, &n)
 	s.noteLate(r, &n)
+	if component, _ := s.schema.Component(r); s.shared[component] && !written {
+		s.bounding.see(x.in.name, r.Bounded)
+	}
 	switch {
 	case s.o.Rows:
 		return x.in.write(r, x.stream, n, written)

@@ -180,6 +180,7 @@ func (s *Session) ready(w *waitingMessage) bool {
 
 // use gives a message to alignment: sent at the earliest instant of the free clock that its stamp may mean, received at the latest.
 func (s *Session) use(w *waitingMessage) {
+	s.bounding.message(w.from, w.to)
 	if x := s.steered[w.from]; x != nil && !x.plain {
 		if !x.reaches(w.Sent) {
 			return

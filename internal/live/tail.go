@@ -75,6 +75,8 @@ type Outcome struct {
 	Lost      Loss
 	// Unaligned are hosts that share no message with the first.
 	Unaligned []string
+	// Unbounded says of each host of whose events most have no bounds how many, and why if messages tell it.
+	Unbounded []string
 	// Unread are directories and captures that could not be read at the end, each with the reason.
 	Unread []string
 	// Set are the clocks that were set while they were followed, by their hosts: of each entry one at least. Bounds that were shown
@@ -174,7 +176,7 @@ func (s *Session) Outcome() *Outcome {
 		s.noteSet(maps, s.aligned)
 		s.aligned = maps.Version
 	}
-	o := &Outcome{SorterStats: s.stats(), Ahead: s.ahead, Lost: s.loss(), Set: s.set.told(), Assumes: s.assumes()}
+	o := &Outcome{SorterStats: s.stats(), Ahead: s.ahead, Lost: s.loss(), Set: s.set.told(), Assumes: s.assumes(), Unbounded: s.bounding.told(s)}
 	component := -1
 	for _, in := range s.inputs {
 		if in.fault != nil {
