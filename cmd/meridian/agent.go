@@ -45,7 +45,8 @@ func newAgent() *cobra.Command {
 
 DIR is all that is kept: what servers have not acknowledged is sent again from there, however often agent, servers or the broker are killed.
 When the agent is started again with the same DIR, it goes on. A recorder outlives its agent, and the agent a recorder: it starts another,
-which continues the trace, unless the recorder runs a COMMAND. Where a recorder writes DIR already, its trace is sent.
+which continues the trace, unless the recorder runs a COMMAND. Where a recorder writes DIR already, its trace is sent. If an agent started it, this one ends it when interrupted and says
+what was wrong with it. COMMAND is not run then.
 
 The recorder waits for no server: DIR grows. --spool bounds it: beyond that the recorder drops what servers have, then the oldest packets, then the
 oldest events; with --release it drops at once what servers have. With --keep among its flags it drops the oldest part of the trace, whether or not that has been sent. Up to 16 MiB of
@@ -67,7 +68,7 @@ own. --spool or the recorder's --keep says how much stays. Give all hosts the sa
 Where the server has keys, --invite is the file that 'meridian server invite HOST' has made for this host. It has the server's address and the host's name.
 
 Exit code: that of the recorder if it is not 0; else 0 done, 1 failed, 2 wrong usage, 3 done, but not everything is on the disks of as many
-servers as are wanted.`,
+servers as are wanted, COMMAND was not run, or another recorder of DIR lost events or goes on.`,
 		Example: `  meridian agent -- --kernel sched,net
   meridian agent --server nats://collector:4222 -o /var/lib/meridian/trace -- --keep 10m,2GiB --packets
   meridian agent --standby --server nats://collector:4222 -o /var/lib/meridian/sessions -- --netns web
@@ -149,10 +150,28 @@ func (f *agentFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	log("%d bytes recorded, %d acknowledged, %s", sum.Recorded, sum.Acknowledged, lostOf(sum))
+	return f.outcome(code, &r, f.promise(sum))
+}
+
+// outcome returns how an agent ends, of the recorder's exit code, what is wrong with recorders before, and what servers lack.
+func (f *agentFlags) outcome(code int, r *recorder, promise error) error {
+	if err := removeOutcomes(f.dir); err != nil {
+		return err
+	}
 	if code != 0 {
+		for _, line := range r.wrong {
+			r.log("%s", line)
+		}
 		return &commandEnded{err: fmt.Errorf("the recorder ended with exit code %d", code), code: code}
 	}
-	return f.promise(sum)
+	if len(r.wrong) == 0 {
+		return promise
+	}
+	broken := r.wrong
+	if promise != nil {
+		broken = append(broken, promise.Error())
+	}
+	return &brokenPromise{strings.Join(broken, "; ")}
 }
 
 // ship sends what is recorded. The agent is found like those that take commands, and says that it takes none.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,8 +45,5 @@ func (f *agentFlags) flightRecorder(cmd *cobra.Command, args []string) error {
 	if err := errors.Join(err, all.Wait()); err != nil {
 		return err
 	}
-	if code != 0 {
-		return &commandEnded{err: fmt.Errorf("the recorder ended with exit code %d", code), code: code}
-	}
-	return nil
+	return f.outcome(code, &r, nil)
 }

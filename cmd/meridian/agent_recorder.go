@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -23,7 +22,9 @@ type recorder struct {
 	stdout, stderr io.Writer
 	log            func(format string, args ...any)
 	ready          func() // called when everything is being recorded; nil for nothing
-	ends           bool   // another recorder of the directory is asked to end as well
+	ends           bool   // another recorder of the directory is asked to end as well, whoever started it
+
+	wrong []string // what run found of recorders that it did not start
 }
 
 // Times of a recorder.
@@ -37,11 +38,12 @@ const (
 func (r *recorder) run(ctx context.Context) (code int, err error) {
 	for {
 		other, err := r.waitForOther(ctx)
-		if err != nil || ctx.Err() != nil {
+		if other && r.hasCommand() {
+			r.wrong = append(r.wrong, "COMMAND was not run: another recorder wrote "+r.dir+" already")
 			return 0, err
 		}
-		if other && r.hasCommand() {
-			return 0, nil // its command ran with the other recorder
+		if err != nil || ctx.Err() != nil {
+			return 0, err
 		}
 		code, killed, err := r.once(ctx)
 		if err != nil || !killed || ctx.Err() != nil || r.hasCommand() {
@@ -59,15 +61,25 @@ func (r *recorder) run(ctx context.Context) (code int, err error) {
 // hasCommand reports whether the recorder runs a command, which must not run twice.
 func (r *recorder) hasCommand() bool { return slices.Contains(r.args, "--") }
 
-// waitForOther waits while another recorder writes the directory, and reports whether there was one.
+// waitForOther waits while another recorder writes the directory, and reports whether there was one. What such recorders left as wrong is in r.wrong.
 func (r *recorder) waitForOther(ctx context.Context) (any bool, err error) {
+	defer func() {
+		lines, failed := outcomes(r.dir)
+		r.wrong, err = append(lines, r.wrong...), errors.Join(err, failed)
+	}()
+	var other otherRecorder
 	for {
 		lock, err := dirlock.Lock(r.dir)
 		if err == nil {
-			return any, lock.Close()
+			err = lock.Close()
+			other.left(r.dir)
+			return any, err
 		}
 		if !errors.Is(err, dirlock.ErrLocked) {
 			return any, err
+		}
+		if o := recorderOf(r.dir); o.known {
+			other = o
 		}
 		if !any {
 			r.log("a recorder writes %s already; its trace is sent", r.dir)
@@ -76,9 +88,10 @@ func (r *recorder) waitForOther(ctx context.Context) (any bool, err error) {
 		}
 		select {
 		case <-ctx.Done():
-			if r.ends {
+			if r.ends || other.ofAgent {
 				return any, r.endOther()
 			}
+			r.wrong = append(r.wrong, fmt.Sprintf("the recorder of %s goes on, which no agent started: to send what it writes, run the agent again", r.dir))
 			return any, nil
 		case <-time.After(lookForOwner):
 		}
@@ -91,7 +104,7 @@ func (r *recorder) once(ctx context.Context) (code int, killed bool, err error) 
 	if err != nil {
 		return 0, false, err
 	}
-	c := exec.CommandContext(ctx, self, append([]string{"record", "-o", r.dir}, r.args...)...)
+	c := exec.CommandContext(ctx, self, append([]string{"record", "-o", r.dir, "--" + ofAgentFlag}, r.args...)...)
 	c.Stdout, c.Stderr = r.stdout, r.stderr
 	began, told, err := r.readyPipe(c)
 	if err != nil {
@@ -158,29 +171,27 @@ func (r *recorder) tellReady() {
 
 // endOther asks another recorder of the directory to end and waits for that. It is one that an agent before this one has started.
 func (r *recorder) endOther() error {
-	pid, known := dirlock.Holder(r.dir)
-	if known {
-		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		known = err == nil && slices.Contains(strings.Split(string(line), "\x00"), r.dir)
-	}
-	if !known {
+	o := recorderOf(r.dir)
+	if !o.known {
 		return fmt.Errorf("a recorder writes %s, and which process that is is not known: end it by hand", r.dir)
 	}
-	other, err := os.FindProcess(pid)
+	other, err := os.FindProcess(o.pid)
 	if err == nil {
 		err = other.Signal(os.Interrupt)
 	}
 	if err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("process %d, which records into %s: %w", pid, r.dir, err)
+		return fmt.Errorf("process %d, which records into %s: %w", o.pid, r.dir, err)
 	}
 	for until := time.Now().Add(endWithin); time.Now().Before(until); time.Sleep(lookForOwner) {
 		lock, err := dirlock.Lock(r.dir)
 		if err == nil {
-			return lock.Close()
+			err = lock.Close()
+			o.left(r.dir)
+			return err
 		}
 		if !errors.Is(err, dirlock.ErrLocked) {
 			return err
 		}
 	}
-	return fmt.Errorf("process %d records into %s still, %v after it was asked to end", pid, r.dir, endWithin)
+	return fmt.Errorf("process %d records into %s still, %v after it was asked to end", o.pid, r.dir, endWithin)
 }

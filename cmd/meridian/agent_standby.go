@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -120,21 +121,21 @@ func (f *agentFlags) recordCommanded(cmd *cobra.Command, args []string, c *nats.
 		}
 		if x.Continued && r.hasCommand() {
 			other, err := r.waitForOther(ctx)
-			if err == nil && !other {
+			if err == nil && !other && len(r.wrong) == 0 {
 				warning = "the agent was started again after the recorder had ended; how it did is not known"
 			}
-			return warning, err
+			return cmp.Or(strings.Join(r.wrong, "; "), warning), err
 		}
 		code, err := probes.beside(ctx, &r)
 		switch {
 		case err != nil:
 			return "", err
 		case code == exitBroken:
-			return said.String(), nil
+			return strings.Join(append(r.wrong, said.String()), "; "), nil
 		case code != exitDone:
 			return "", fmt.Errorf("the recorder ended with exit code %d: %s", code, said)
 		}
-		return "", nil
+		return strings.Join(r.wrong, "; "), nil
 	}
 }
 

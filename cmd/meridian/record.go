@@ -32,6 +32,7 @@ type recordFlags struct {
 	view             string
 	triggers         []string
 	triggerAfter     time.Duration
+	ofAgent          bool // how it ends is left in the directory
 }
 
 func newRecord() *cobra.Command {
@@ -102,7 +103,13 @@ not recorded that was asked for by name: a group of --kernel, --packets, a --pro
   meridian record -o last/ --keep 10s --trigger 'web:request,ms>500' --trigger-after 2s
   meridian record -o web/ --kernel net --probes plan.json
   meridian convert trace/ -o timeline.pftrace -o packets.pcapng`,
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			err := f.run(cmd, args)
+			if f.ofAgent {
+				err = leaveOutcome(f.dir, err)
+			}
+			return err
+		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -128,6 +135,8 @@ not recorded that was asked for by name: a group of --kernel, --packets, a --pro
 	flags.DurationVar(&f.triggerAfter, "trigger-after", 0, "save it `DURATION` after the event, the signal or the request")
 	flags.StringVar(&f.view, "view", "", "show the recording in the browser while it is made; with an `ADDRESS:PORT` serve it there and open none")
 	flags.Lookup("view").NoOptDefVal = inBrowser
+	flags.BoolVar(&f.ofAgent, ofAgentFlag, false, "leave in DIR what is wrong at the end, for an agent that is not there then")
+	_ = flags.MarkHidden(ofAgentFlag) // it is there
 	f.outputFlags.add(cmd, "summary")
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"program": choices(), "host": choices(), "title": choices(), "netns": choices(), "filter": choices(), "snaplen": choices(), "ready-fd": choices(), "view": choices(), "trigger": choices(), "trigger-after": choices("1s", "2s", "10s"), "keep": choices("10s", "10m", "1h", "2GiB", "10m,2GiB"), "spool": choices("1GiB", "4GiB"), "flush": choices("10ms", "100ms", "1s"),

@@ -1,0 +1,99 @@
+package main_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// recording waits until a recorder has begun the trace.
+func (c *collection) recording() {
+	c.t.Helper()
+	for until := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(c.trace, "metadata")); err == nil {
+			return
+		} else if time.Now().After(until) {
+			c.t.Fatal("nothing is recorded")
+		}
+	}
+}
+
+// says waits until the agent that was started last has said something.
+func (c *collection) says(what string) {
+	c.t.Helper()
+	for until := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if said, _ := os.ReadFile(filepath.Join(c.dir, "agent.log")); strings.Contains(string(said), what) {
+			return
+		} else if time.Now().After(until) {
+			c.t.Fatalf("the agent does not say %q but %s", what, said)
+		}
+	}
+}
+
+func TestAnAgentAnswersForTheRecorderOfOneThatWasKilled(t *testing.T) {
+	gate := filepath.Join(t.TempDir(), "gate")
+	for _, test := range []struct {
+		name      string
+		flags     []string
+		interrupt bool
+		code      int
+		says      []string
+	}{
+		{"ended with the agent", nil, true, 0, nil},
+		{"broke a promise", []string{"--program", "nosuch"}, true, 3, []string{"an earlier recorder", "--program nosuch"}},
+		{"ran a command", []string{"--", "sh", "-c", "until test -e " + gate + "; do sleep 0.05; done; exit 7"}, false, 3,
+			[]string{"exit status 7", "COMMAND was not run"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := newCollection(t)
+			c.record(test.flags...)
+			c.recording()
+			_ = c.agent.Process.Kill()
+			_ = c.agent.Wait()
+			c.record(test.flags...)
+			c.says("a recorder writes")
+			if test.interrupt {
+				_ = c.agent.Process.Signal(os.Interrupt)
+			} else if err := os.WriteFile(gate, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_ = c.agent.Wait()
+			if code := c.agent.ProcessState.ExitCode(); code != test.code {
+				t.Errorf("exit code %d, want %d", code, test.code)
+			}
+			for _, what := range test.says {
+				c.says(what)
+			}
+			if left := c.recorders(); len(left) > 0 {
+				t.Errorf("%d recorders go on", len(left))
+			}
+			if d := c.differences(); d != nil {
+				t.Error(d)
+			}
+			_ = c.end(c.server)
+		})
+	}
+}
+
+func TestARecorderThatNoAgentStartedGoesOnAndTheAgentSaysSo(t *testing.T) {
+	c := newCollection(t)
+	recorder := exec.Command("meridian", "record", "-o", c.trace, "-q", "--host", "web", "--rings", c.rings)
+	if err := recorder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = recorder.Process.Kill() })
+	c.recording()
+	c.record()
+	c.says("a recorder writes")
+	if code := c.end(c.agent); code != 3 {
+		t.Errorf("the agent's exit code is %d, want 3", code)
+	}
+	c.says("goes on, which no agent started")
+	if code := c.end(recorder); code != 0 {
+		t.Errorf("the recorder's exit code is %d", code)
+	}
+	_ = c.end(c.server)
+}
