@@ -49,8 +49,8 @@ func (x *messageEnds) add(m foundMessage) {
 }
 
 // write writes what was found, as far as recorded events up to both ends have been handed on: a timeline begins with its first event, and
-// these are the earlier ones. All writes the rest too. What a host received is written in order of its clock, so that one instant says
-// how far it is.
+// these are the earlier ones. All writes the rest too. What a host received is written in order of its clock, but for messages with an end far ahead:
+// a clock that was set puts those there that it sent and received before that was found, and others do not wait for them.
 func (x *messageEnds) write(all bool) error {
 	if len(x.found) == 0 {
 		return nil
@@ -62,7 +62,7 @@ func (x *messageEnds) write(all bool) error {
 	for _, m := range x.found {
 		sent, received := x.end(m.from, m.Sent, m.steps[0], trace.Sends), x.end(m.to, m.Received, m.steps[1], trace.Receives)
 		if !all && (blocked[m.to] || !x.due(&sent) || !x.due(&received)) {
-			blocked[m.to] = true
+			blocked[m.to] = blocked[m.to] || !x.far(&sent) && !x.far(&received)
 			wait = append(wait, m)
 			continue
 		}
@@ -95,6 +95,12 @@ func (x *messageEnds) write(all bool) error {
 func (x *messageEnds) due(e *trace.TimelineEvent) bool {
 	last, any := x.last(e)
 	return any && e.Time <= last
+}
+
+// far says whether an end is so far ahead of the recorded events that they may never get there.
+func (x *messageEnds) far(e *trace.TimelineEvent) bool {
+	last, any := x.last(e)
+	return any && e.Time.Sub(last) > maxLead
 }
 
 // last returns the latest recorded event that was handed on in the component of an end.
