@@ -14,6 +14,18 @@ type lane struct {
 	pace
 	component int
 	sorter    *order.Sorter
+	near      int64 // when an event came that is not far ahead of the present, by Session.elapsed
+}
+
+// take moves the present to an event, unless it is far ahead while others are not: a clock was set, and alignment has not found it yet. What was recorded
+// before is read faster than time passes, and moves it at once.
+func (l *lane) take(at, elapsed int64, before bool) {
+	if far := l.any && at-l.pace.now(elapsed) > maxLead; !far {
+		l.near = elapsed
+	} else if !before && elapsed-l.near < alignTime {
+		return
+	}
+	l.show(at, elapsed)
 }
 
 func (l *lane) now(elapsed int64) clock.TimelineTime { return clock.TimelineTime(l.pace.now(elapsed)) }

@@ -82,7 +82,7 @@ func (s *Session) confirm() {
 		}
 		if !s.warming {
 			p := s.place(in.number, at)
-			s.lane(p.Component).show(int64(p.At), s.elapsed())
+			s.lane(p.Component).take(int64(p.At), s.elapsed(), s.behind || s.wasBehind)
 		}
 	}
 }

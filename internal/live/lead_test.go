@@ -131,3 +131,30 @@ func TestAnHourOfSilenceInWhatWasRecordedBeforeIsAlignedAcross(t *testing.T) {
 		t.Errorf("%d of %d events are bounded, %d late, %d ahead; set: %s", bounded, len(f.sink.taken), o.Late, o.Ahead, o.SetText())
 	}
 }
+
+// TestAHostFarAheadMovesNoPresentWhileOthersAreNot has a clock that was set an hour ahead, longer than its stamps wait to be confirmed. With the others
+// silent as well, the present follows.
+func TestAHostFarAheadMovesNoPresentWhileOthersAreNot(t *testing.T) {
+	t.Parallel()
+	const second = 1_000_000_000
+	l := new(lane)
+	for at := int64(0); at < 6*second; at += second / 10 {
+		l.take(origin+at, at, false)
+		l.take(origin+at+hour, at, false)
+		if now := int64(l.now(at)); now != origin+at {
+			t.Fatalf("after %d ns the present is %d ns ahead", at, now-origin-at)
+		}
+	}
+	last := int64(6*second - second/10)
+	for at := last; at <= last+alignTime; at += second / 10 {
+		l.take(origin+at+hour, at, false)
+		if ahead := int64(l.now(at))-origin-at > second; ahead != (at == last+alignTime) {
+			t.Fatalf("%d ns after the others the present follows: %v", at-last, ahead)
+		}
+	}
+	behind := new(lane)
+	behind.take(origin, 0, true)
+	if behind.take(origin+hour, 0, true); int64(behind.now(0)) != origin+hour {
+		t.Error("what was recorded before waits")
+	}
+}

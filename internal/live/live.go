@@ -405,7 +405,7 @@ func (s *Session) take(in *input, pass bool) error {
 	r := in.record()
 	l := s.lane(in.place.Component)
 	if !in.apart {
-		l.show(int64(r.Time), s.elapsed())
+		l.take(int64(r.Time), s.elapsed(), s.alone || s.behind || s.wasBehind)
 	}
 	var err error
 	if pass {
