@@ -153,8 +153,8 @@ func TestWhatThereWasNoRoomForIsCounted(t *testing.T) {
 	tiny.Read(context.Background())
 	kept, truth := len(tiny.Stop()), len(whole.Stop())
 	lost := int(tiny.Lost())
-	if whole.Lost() != 0 || kept == 0 || lost == 0 || kept+lost > truth || kept+lost < 1000 {
-		t.Errorf("%d kept and %d lost of %d", kept, lost, truth)
+	if kept == 0 || lost == 0 || kept+lost > truth+int(whole.Lost()) || kept+lost < 1000 {
+		t.Errorf("%d kept and %d lost of %d, and %d that the other recorder lost", kept, lost, truth, whole.Lost())
 	}
 }
 
