@@ -157,9 +157,9 @@ func Nearest(pattern string, known []string) []string {
 	for _, name := range known {
 		lower := strings.ToLower(name)
 		_, short, qualified := strings.Cut(lower, ":")
-		d := distance(text, lower)
+		d := Distance(text, lower)
 		if qualified {
-			d = min(d, distance(text, short))
+			d = min(d, Distance(text, short))
 		}
 		if text != "" && strings.Contains(lower, text) {
 			d = min(d, 1)
@@ -176,8 +176,8 @@ func Nearest(pattern string, known []string) []string {
 	return names
 }
 
-// distance returns how many bytes must be inserted, dropped or replaced to turn one word into another (Levenshtein 1966).
-func distance(a, b string) int {
+// Distance returns how many bytes must be inserted, dropped or replaced to turn one word into another (Levenshtein 1966).
+func Distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

@@ -68,7 +68,7 @@ func TestDistanceIsThatOfEdits(t *testing.T) {
 		a, b string
 		want int
 	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"kitten", "sitting", 3}, {"flaw", "lawn", 2}, {"abc", "abc", 0}, {"abcd", "acbd", 2}} {
-		if got := distance(c.a, c.b); got != c.want {
+		if got := Distance(c.a, c.b); got != c.want {
 			t.Errorf("%q to %q: %d, not %d", c.a, c.b, got, c.want)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"meridian/internal/filter"
 )
 
 // is notes a problem unless a node is of a kind.
@@ -70,7 +72,7 @@ func hintOrList(word string, known []string) string {
 func hint(word string, known []string) string {
 	best, limit := "", min(2, len(word)/2)
 	for _, k := range known {
-		if d := distance(strings.ToLower(word), k); d <= limit {
+		if d := filter.Distance(strings.ToLower(word), k); d <= limit {
 			best, limit = k, d-1
 		}
 	}
@@ -86,27 +88,6 @@ func hint(word string, known []string) string {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %q?", best)
-}
-
-// distance is the least number of letters to insert, drop or replace.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // nameRule says what names of hosts, daemons and variables are. They become names of files and of environment variables.
