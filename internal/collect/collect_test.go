@@ -174,7 +174,7 @@ func (w *traceWriter) metadata(version int) {
 // longMetadata replaces the metadata by one that has so many bytes more.
 func (w *traceWriter) longMetadata(version, more int) {
 	path, next := filepath.Join(w.dir, "metadata"), filepath.Join(w.dir, ".metadata.new")
-	text := fmt.Sprintf("/* CTF 1.8 */\ntrace { uuid = %q; };\n/* %d %s */\n", uuid, version, hex.EncodeToString(w.random(more/2)))
+	text := fmt.Sprintf("/* CTF 1.8 */\ntrace { major = 1; minor = 8; uuid = %q; byte_order = le; };\n/* %d %s */\n", uuid, version, hex.EncodeToString(w.random(more/2)))
 	if err := os.WriteFile(next, []byte(text), 0o666); err != nil {
 		w.t.Fatal(err)
 	}

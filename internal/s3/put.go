@@ -1,7 +1,6 @@
 package s3
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -31,7 +30,7 @@ const Any = "any"
 
 // Put stores an object, which appears whole or not at all. The store checks the SHA-256 of what arrives, and readers the checksums of blocks
 // that go with it. With a replaced tag, "" for none, the object is only stored in the place of that one: otherwise the error is [ErrChanged].
-// It returns the tag of the new object.
+// It returns the tag of the new object. Requests that fail for a while are repeated. The data is the caller's again when Put returns.
 func (c *Client) Put(ctx context.Context, bucket, key string, data []byte, replaced string) (tag string, err error) {
 	sum := sha256.Sum256(data)
 	options := minio.PutObjectOptions{ContentType: "application/octet-stream", DisableContentSha256: true}
@@ -45,14 +44,20 @@ func (c *Client) Put(ctx context.Context, bucket, key string, data []byte, repla
 	default:
 		options.SetMatchETag(replaced)
 	}
-	info, err := c.core.PutObject(ctx, bucket, key, bytes.NewReader(data), int64(len(data)), "", hex.EncodeToString(sum[:]), options)
+	err = retry(ctx, func() error {
+		body := &upload{left: data}
+		defer body.end()
+		info, err := c.core.PutObject(ctx, bucket, key, body, int64(len(data)), "", hex.EncodeToString(sum[:]), options)
+		tag = info.ETag
+		return err
+	})
 	if err != nil {
 		if err = c.explain(bucket, key, err); errors.Is(err, errReplaced) {
 			err = fmt.Errorf("s3://%s/%s: %w", bucket, key, ErrChanged)
 		}
 		return "", err
 	}
-	return info.ETag, nil
+	return tag, nil
 }
 
 // sums returns the CRC-32C of each block.

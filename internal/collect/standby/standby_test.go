@@ -89,7 +89,7 @@ func (l *lab) record(ctx context.Context, r standby.Recording) (string, error) {
 	packet := make([]byte, 4096)
 	binary.LittleEndian.PutUint32(packet, 0xc1fc1fc1)
 	binary.LittleEndian.PutUint64(packet[56:], uint64(len(packet))*8)
-	metadata := `trace { uuid = "2a6422d0-6cee-11e0-8c08-cb07d7b3a564"; };` + "\n"
+	metadata := `trace { major = 1; minor = 8; byte_order = le; uuid = "2a6422d0-6cee-11e0-8c08-cb07d7b3a564"; };` + "\n"
 	if err := errors.Join(os.WriteFile(filepath.Join(r.Dir, "kernel_1_0"), packet, 0o600), os.WriteFile(filepath.Join(r.Dir, "metadata"), []byte(metadata), 0o600)); err != nil {
 		return "", err
 	}
