@@ -64,7 +64,7 @@ var mayImport = map[string][]string{
 		"format/...", "trace", "clock"},
 	"internal/live/watch": {},
 	// What a file of an experiment says is checked with the pairs of the filter; what is said on the wire knows nothing of either.
-	"internal/experiment/protocol": {},
+	"internal/experiment/protocol": {"clock"}, // instants of starts
 	"internal/experiment/file":     {"internal/experiment/protocol", "internal/filter"},
 	"internal/experiment/keeper":   {},
 	// A host emits when phases begin and end, so the recorder has them.

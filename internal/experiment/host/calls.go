@@ -3,6 +3,7 @@
 package host
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -20,13 +21,23 @@ var (
 	phaseEnd   = sensor.NewEvent4[int64, string, string, string]("experiment", "phase_end", "call", "daemon", "phase", "error")
 )
 
-// call starts phases, as near to each other as may be: everything that takes time comes after.
-func (h *host) call(calls []protocol.PhaseCall) error {
+// handOver is how long before the instant of a start the host lets phases begin: about what it takes until a process has read a line.
+const handOver = 100 * time.Microsecond
+
+// openCall is a phase that a daemon was told to do.
+type openCall struct {
+	phase string
+	block int
+	began time.Time // when the host let it begin; zero before
+}
+
+// call starts phases, as near to their instant as may be: everything that takes time comes before or after. Daemons that want to know
+// the instant are told at once, the others when it has come.
+func (h *host) call(ctx context.Context, calls []protocol.PhaseCall) error {
 	type started struct {
 		d     *daemon
 		call  *protocol.PhaseCall
 		line  []byte
-		at    time.Time
 		error error
 	}
 	all := make([]started, len(calls))
@@ -39,19 +50,25 @@ func (h *host) call(calls []protocol.PhaseCall) error {
 			return fmt.Errorf("orders: unknown daemon %q", c.Daemon)
 		}
 		all[i] = started{d: d, call: c, line: d.line(c)}
+		if d.open(c); d.early() {
+			all[i].error = d.begin(c, all[i].line)
+		}
 	}
+	protocol.SleepUntil(ctx, calls[0].AtNs-int64(handOver))
+	began := make([]protocol.Began, len(all))
 	for i := range all {
 		s := &all[i]
-		s.at = time.Now()
-		phaseBegin.Emit(int64(s.call.Start), int64(s.call.Block), s.call.Daemon, s.call.Phase)
-		s.error = s.d.begin(s.call, s.line)
+		began[i] = protocol.Began{Call: s.call.Start, AtNs: s.d.begins(s.call.Start).UnixNano()}
+		if !s.d.early() {
+			s.error = s.d.begin(s.call, s.line)
+		}
+	}
+	if err := h.out.Write(protocol.Report{Began: began}); err != nil {
+		return err
 	}
 	for i := range all {
 		s := &all[i]
 		s.d.log.line("run", fmt.Sprintf("phase %s begins (call %d)", s.call.Phase, s.call.Start))
-		if err := h.out.Write(protocol.Report{Began: &protocol.Began{Call: s.call.Start, AtNs: s.at.UnixNano()}}); err != nil {
-			return err
-		}
 		if s.error != nil {
 			s.d.finish(&protocol.Ended{Call: s.call.Start, Error: s.error.Error()})
 		}
@@ -59,12 +76,46 @@ func (h *host) call(calls []protocol.PhaseCall) error {
 	return nil
 }
 
+// early reports whether the daemon wants to know when a phase begins, before it does.
+func (d *daemon) early() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.at
+}
+
+// open notes a call.
+func (d *daemon) open(c *protocol.PhaseCall) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.calls[c.Start] = &openCall{phase: c.Phase, block: c.Block}
+}
+
+// begins puts the begin of a phase on the timeline, once: an end never comes before. It returns the time of that, or now if the phase
+// has ended.
+func (d *daemon) begins(call int) time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := d.calls[call]
+	if c == nil {
+		return time.Now()
+	}
+	if c.began.IsZero() {
+		c.began = time.Now()
+		phaseBegin.Emit(int64(call), int64(c.block), d.spec.Name, c.phase)
+	}
+	return c.began
+}
+
 // line returns what lets the process begin a call.
 func (d *daemon) line(c *protocol.PhaseCall) []byte {
 	if !d.spec.Speaks {
 		return []byte("go\n")
 	}
-	b, _ := json.Marshal(c.Command) // it came as JSON
+	command := c.Command
+	if !d.early() {
+		command.AtNs = 0
+	}
+	b, _ := json.Marshal(command) // it came as JSON
 	return append(b, '\n')
 }
 
@@ -72,7 +123,6 @@ func (d *daemon) line(c *protocol.PhaseCall) []byte {
 func (d *daemon) begin(call *protocol.PhaseCall, line []byte) error {
 	d.mu.Lock()
 	p := d.process
-	d.calls[call.Start] = call.Phase
 	switch {
 	case p == nil:
 		d.mu.Unlock()
@@ -94,16 +144,17 @@ func (d *daemon) begin(call *protocol.PhaseCall, line []byte) error {
 
 // finish reports the end of a call, once.
 func (d *daemon) finish(e *protocol.Ended) {
+	d.begins(e.Call)
 	d.mu.Lock()
-	phase, known := d.calls[e.Call]
+	c := d.calls[e.Call]
 	delete(d.calls, e.Call)
 	d.mu.Unlock()
-	if !known {
+	if c == nil {
 		d.broken(fmt.Sprintf("it answered call %d, which is not open", e.Call))
 		return
 	}
 	e.AtNs = time.Now().UnixNano()
-	phaseEnd.Emit(int64(e.Call), d.spec.Name, phase, e.Error)
+	phaseEnd.Emit(int64(e.Call), d.spec.Name, c.phase, e.Error)
 	d.log.line("run", fmt.Sprintf("call %d ends %s", e.Call, e.Error))
 	if e.Error != "" {
 		e.Tail = d.log.last()
@@ -135,6 +186,9 @@ func (d *daemon) see(p *process) func(string) bool {
 		case err != nil:
 			d.broken(err.Error())
 		case a.Waiting != nil:
+			d.mu.Lock()
+			d.at = a.At
+			d.mu.Unlock()
 			_ = d.of.out.Write(protocol.Report{Waiting: &protocol.Waiting{Daemon: d.spec.Name, Phases: a.Waiting, Args: p.command.Args}})
 		case a.Log != nil:
 			d.log.line("log", *a.Log)

@@ -28,8 +28,9 @@ type daemon struct {
 	log  *log
 
 	mu       sync.Mutex
-	process  *process       // that runs or waits
-	calls    map[int]string // open: their phases
+	process  *process // that runs or waits
+	calls    map[int]*openCall
+	at       bool // it wants to know the instants of starts early
 	stopping bool
 	why      string // a broken rule of the protocol
 }
@@ -51,7 +52,7 @@ const writeWithin = 5 * time.Second
 const outputWithin = 200 * time.Millisecond
 
 func (h *host) start(spec *protocol.Daemon) error {
-	d := &daemon{of: h, spec: spec, dir: filepath.Join(h.dir, "daemons", spec.Name), calls: make(map[int]string)}
+	d := &daemon{of: h, spec: spec, dir: filepath.Join(h.dir, "daemons", spec.Name), calls: make(map[int]*openCall)}
 	h.mu.Lock()
 	taken := h.daemons[spec.Name] != nil
 	h.mu.Unlock()

@@ -96,7 +96,7 @@ func Run(ctx context.Context, o Options) error {
 			}
 			return err
 		case order := <-orders:
-			if err := h.obey(order); err != nil {
+			if err := h.obey(ctx, order); err != nil {
 				_ = h.out.Write(protocol.Report{Failed: err.Error()})
 				return err
 			}
@@ -127,7 +127,7 @@ func readOrders(ctx context.Context, in io.Reader, to chan<- *protocol.Order) er
 }
 
 // obey does what the controller says. An error ends the host.
-func (h *host) obey(o *protocol.Order) error {
+func (h *host) obey(ctx context.Context, o *protocol.Order) error {
 	if (o.Setup == nil) == (h.setup == nil) {
 		return errors.New("orders: want one setup, first")
 	}
@@ -138,10 +138,10 @@ func (h *host) obey(o *protocol.Order) error {
 		return h.receive(o.File)
 	case o.Daemon != nil:
 		return h.start(o.Daemon)
-	case o.Start != nil:
-		return h.call(o.Start)
+	case len(o.Start) > 0:
+		return h.call(ctx, o.Start)
 	case o.Ask != 0:
-		return h.out.Write(protocol.Report{Alive: o.Ask})
+		return h.out.Write(protocol.Report{Alive: &protocol.Alive{Ask: o.Ask, AtNs: protocol.Monotonic()}})
 	case o.Stop != nil:
 		return h.out.Write(protocol.Report{Stopped: h.stop(time.Duration(o.Stop.GraceMs) * time.Millisecond)})
 	case o.Gather != nil:

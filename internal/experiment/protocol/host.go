@@ -3,15 +3,15 @@ package protocol
 import "encoding/json"
 
 // Version is that of the lines between controller and host. Both ends must have the same.
-const Version = 1
+const Version = 2
 
 // Order is what the controller says to a host. Exactly one field is set.
 type Order struct {
 	Setup  *Setup      `json:"setup,omitempty"`  // first
 	File   *File       `json:"file,omitempty"`   // a file of the experiment, or its next part
 	Daemon *Daemon     `json:"daemon,omitempty"` // start the process of a daemon, which then waits
-	Start  []PhaseCall `json:"start,omitempty"`  // start phases, all at once
-	Ask    int         `json:"ask,omitempty"`    // is anyone there? answered by Report.Alive with the same number
+	Start  []PhaseCall `json:"start,omitempty"`  // start phases, all at the one instant that they have
+	Ask    int         `json:"ask,omitempty"`    // is anyone there, and what is the time? answered by Report.Alive
 	Stop   *Stop       `json:"stop,omitempty"`   // end all daemons, then answer Stopped
 	Gather *Gather     `json:"gather,omitempty"` // bring files, then answer Gathered
 }
@@ -69,10 +69,10 @@ type Gather struct {
 type Report struct {
 	Hello    *Hello   `json:"hello,omitempty"`
 	Waiting  *Waiting `json:"waiting,omitempty"`
-	Began    *Began   `json:"began,omitempty"`
+	Began    []Began  `json:"began,omitempty"`
 	Ended    *Ended   `json:"ended,omitempty"`
 	Exited   *Exited  `json:"exited,omitempty"`
-	Alive    int      `json:"alive,omitempty"`
+	Alive    *Alive   `json:"alive,omitempty"`
 	Stopped  *Stopped `json:"stopped,omitempty"`
 	File     *File    `json:"file,omitempty"`
 	Gathered *Missing `json:"gathered,omitempty"`
@@ -96,7 +96,13 @@ type Waiting struct {
 	Args   []string `json:"args,omitempty"`   // the program as it was found
 }
 
-// Began says when the host gave a call to a daemon.
+// Alive is the answer to Ask.
+type Alive struct {
+	Ask  int   `json:"ask"`   // its number
+	AtNs int64 `json:"at_ns"` // CLOCK_MONOTONIC of the host
+}
+
+// Began says when the host let a phase of a daemon begin.
 type Began struct {
 	Call int   `json:"call"`
 	AtNs int64 `json:"at_ns"` // CLOCK_REALTIME of the host

@@ -14,6 +14,12 @@
 //	daemon: {"done":7,"result":{"messages":10}}                      it ended well; the result is any JSON
 //	daemon: {"failed":7,"error":"connection refused"}                it did not, and why
 //
+// A daemon that says {"waiting":[...],"at":true} is told a phase some milliseconds before its instant, which the line then has:
+//
+//	host:   {"start":7,"at_ns":86401234567890,"phase":"send"}        begin at this instant of CLOCK_MONOTONIC, or now if it has passed
+//
+// Its phases begin nearer to those of others than by the line alone: a process that sleeps to an instant needs no other to wake it.
+//
 // Phases of a daemon can run side by side; answers come in any order. When its standard input ends, a daemon releases what it
 // holds and exits; one that does not is killed. A line of its output that does not begin with { is a line of its log, as is all
 // that it writes to its standard error. A line that begins with { and is none of the above is a failure of the daemon.
@@ -35,7 +41,8 @@ const MaxLine = 1 << 20
 
 // Command is what a host says to a daemon: to start a phase.
 type Command struct {
-	Start int            `json:"start"` // number of the call, 1 and up, unique in a run
+	Start int            `json:"start"`           // number of the call, 1 and up, unique in a run
+	AtNs  int64          `json:"at_ns,omitempty"` // when the phase begins, CLOCK_MONOTONIC of the host; 0: at once
 	Phase string         `json:"phase"`
 	With  map[string]any `json:"with,omitempty"`
 }
@@ -43,6 +50,7 @@ type Command struct {
 // Answer is what a daemon says. Exactly one of Waiting, Done, Failed and Log is set.
 type Answer struct {
 	Waiting []string        `json:"waiting,omitempty"` // the phases it has, at least one
+	At      bool            `json:"at,omitempty"`      // with Waiting: it wants commands early and begins at their AtNs
 	Done    int             `json:"done,omitempty"`
 	Result  json.RawMessage `json:"result,omitempty"` // of Done
 	Failed  int             `json:"failed,omitempty"`

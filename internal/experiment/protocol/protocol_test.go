@@ -68,7 +68,7 @@ func TestADaemonKeepsItsStateAndAnswersEachCall(t *testing.T) {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
-	want(next(), `{"waiting":["add","fail","hang"]}`)
+	want(next(), `{"waiting":["add","fail","hang"],"at":true}`)
 	for i, sum := range []string{"2", "4"} {
 		if err := w.Write(Command{Start: i + 1, Phase: "add", With: map[string]any{"N": 2}}); err != nil {
 			t.Fatal(err)

@@ -42,7 +42,7 @@ func (c *Call) Logf(format string, args ...any) {
 func Serve(ctx context.Context, in io.Reader, out io.Writer, phases map[string]Phase) error {
 	ctx, cancel := context.WithCancel(ctx)
 	w := NewWriter(out)
-	if err := w.Write(Answer{Waiting: slices.Sorted(maps.Keys(phases))}); err != nil {
+	if err := w.Write(Answer{Waiting: slices.Sorted(maps.Keys(phases)), At: true}); err != nil {
 		cancel()
 		return err
 	}
@@ -92,6 +92,7 @@ func answer(ctx context.Context, w *Writer, c Command, do Phase) {
 		fail(fmt.Errorf("unknown phase %q", c.Phase))
 		return
 	}
+	SleepUntil(ctx, c.AtNs)
 	result, err := do(ctx, &Call{c.Phase, c.With, w})
 	if err != nil {
 		fail(err)

@@ -170,18 +170,6 @@ func (c *controller) waits(s *seat, w *protocol.Waiting) *Failure {
 	return nil
 }
 
-// askAll makes sure that every host answers now: it may have waited for others for long.
-func (c *controller) askAll(ctx context.Context) error {
-	c.next++
-	for _, s := range c.seats {
-		if err := s.out.Write(protocol.Order{Ask: c.next}); err != nil {
-			return c.unreachable(s, err)
-		}
-	}
-	answered := func(s *seat) bool { return s.alive == c.next }
-	return c.await(ctx, setupWithin, func() string { return "no answer from " + c.lacking(answered) }, c.all(answered))
-}
-
 // blocks runs the schedule.
 func (c *controller) blocks(ctx context.Context) error {
 	addresses := make(map[string]string)
@@ -222,8 +210,21 @@ func (c *controller) blocks(ctx context.Context) error {
 
 // block starts the phases of a block and waits for their end.
 func (c *controller) block(ctx context.Context, b *Block, hosts []string, orders map[string]*protocol.Order) error {
+	if err := c.askClocks(ctx); err != nil {
+		return err
+	}
 	lines := make([][]byte, len(hosts))
+	b.BeganNs = time.Now().UnixNano()
+	at := c.instant(hosts)
+	for _, call := range b.Calls {
+		if !call.until.IsZero() {
+			call.until = call.until.Add(time.Duration(at - protocol.Monotonic()))
+		}
+	}
 	for i, host := range hosts {
+		for k := range orders[host].Start {
+			orders[host].Start[k].AtNs = c.byHost[host].clock.of(at)
+		}
 		line, err := json.Marshal(orders[host])
 		if err != nil {
 			return err
@@ -233,7 +234,6 @@ func (c *controller) block(ctx context.Context, b *Block, hosts []string, orders
 		}
 		lines[i] = append(line, '\n')
 	}
-	b.BeganNs = time.Now().UnixNano()
 	for i, host := range hosts {
 		if _, err := c.byHost[host].In.Write(lines[i]); err != nil {
 			return c.unreachable(c.byHost[host], err)

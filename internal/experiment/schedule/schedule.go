@@ -5,8 +5,8 @@
 //	hosts are set up --> all daemons wait --> block --> block --> ... --> all end --> files come back
 //	                              a failure, a time-out, an interrupt ----^
 //
-// Nothing starts until every daemon on every host waits and every host has answered since. The phases of a block start together:
-// one message to each host, prepared before the first is sent. A block ends when all its phases have ended.
+// Nothing starts until every daemon on every host waits and every host has answered since. The phases of a block start together: at an
+// instant some milliseconds ahead, which each host gets by its own clock. A block ends when all its phases have ended.
 //
 // The first failure ends the run, and is its cause. What fails within [settle] of it may be what it led to, or what led to it: of these
 // the most fundamental is named, a lost host before a killed process before one that exited before a phase that failed before a time-out.
@@ -139,16 +139,18 @@ func (f *Failure) Error() string {
 
 // controller runs one run.
 type controller struct {
-	o       Options
-	r       *Result
-	seats   []*seat
-	byHost  map[string]*seat
-	events  chan event
-	done    chan struct{} // closed when events are no longer read
-	failed  []*Failure
-	ending  bool // daemons and hosts may go
-	next    int
-	anyCode map[string]bool // daemons of which a check judges the exit code
+	o        Options
+	r        *Result
+	seats    []*seat
+	byHost   map[string]*seat
+	events   chan event
+	done     chan struct{} // closed when events are no longer read
+	failed   []*Failure
+	ending   bool // daemons and hosts may go
+	next     int
+	asks     int             // exchanges with each host so far
+	clocksNs int64           // when their clocks were last asked, CLOCK_MONOTONIC of the controller
+	anyCode  map[string]bool // daemons of which a check judges the exit code
 }
 
 // seat is a host of the controller.
@@ -158,6 +160,8 @@ type seat struct {
 	out     *protocol.Writer
 	waiting map[string]bool
 	alive   int
+	asked   int64 // when, CLOCK_MONOTONIC of the controller
+	clock   hostClock
 	hello   bool
 	stopped bool
 	gone    bool
@@ -169,6 +173,7 @@ type seat struct {
 type event struct {
 	from   *seat
 	report *protocol.Report
+	atNs   int64 // when it came, CLOCK_MONOTONIC of the controller
 	err    error
 }
 
@@ -214,7 +219,7 @@ func (c *controller) read(s *seat) {
 	for {
 		e := event{from: s}
 		line, err := lines.Next()
-		if err != nil {
+		if e.atNs = protocol.Monotonic(); err != nil {
 			e.err = err
 		} else {
 			e.report = new(protocol.Report)
@@ -248,7 +253,7 @@ func (c *controller) watch(s *seat) {
 
 // phases does everything until the last block has ended. The error is a *Failure or that of the context.
 func (c *controller) phases(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{c.setup, c.startDaemons, c.askAll, c.blocks} {
+	for _, step := range []func(context.Context) error{c.setup, c.startDaemons, c.blocks} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -339,12 +344,16 @@ func (c *controller) handle(e event) *Failure {
 		s.hello, s.host.Hello = true, r.Hello
 	case r.Waiting != nil:
 		return c.waits(s, r.Waiting)
-	case r.Alive != 0:
-		s.alive = r.Alive
+	case r.Alive != nil:
+		if s.alive = r.Alive.Ask; s.alive == c.asks {
+			s.clock.answered(s.asked, r.Alive.AtNs, e.atNs)
+		}
 	case r.Began != nil:
 		// It may come after the end of a phase that was short.
-		if call := c.r.all[r.Began.Call]; call != nil && call.Host == s.Host {
-			call.BeganNs = r.Began.AtNs
+		for _, b := range r.Began {
+			if call := c.r.all[b.Call]; call != nil && call.Host == s.Host {
+				call.BeganNs = b.AtNs
+			}
 		}
 	case r.Ended != nil:
 		return c.ended(s, r.Ended)
