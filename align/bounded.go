@@ -3,6 +3,7 @@ package align
 import (
 	"slices"
 
+	"meridian/align/internal/curves"
 	"meridian/align/network"
 	"meridian/clock"
 	"meridian/trace"
@@ -123,14 +124,15 @@ func rising(c clock.Curve) clock.Curve {
 	}
 	out := make(clock.Curve, 0, len(c))
 	for _, k := range c {
-		if n := len(out); n == 0 || k.X > out[n-1].X && k.Y >= out[n-1].Y {
+		if n := len(out); clock.Valid(k.X) && clock.Valid(k.Y) && (n == 0 || k.X > out[n-1].X && k.Y >= out[n-1].Y) {
 			out = append(out, k)
 		}
 	}
 	return out
 }
 
-// within returns the estimate of a map, moved to the nearer bound where it leaves them between two host times.
+// within returns the estimate of a map, moved to the nearer bound where it leaves them between two host times. Beyond its
+// outermost corners it goes on as steep as before: bounds that jump or cross there say nothing of a rate.
 func within(m *clock.Map, first, last clock.HostTime) clock.Curve {
 	hosts := []clock.HostTime{first, last}
 	for _, c := range []clock.Curve{m.Mid, m.Low, m.High} {
@@ -166,5 +168,5 @@ func within(m *clock.Map, first, last clock.HostTime) clock.Curve {
 		}
 		out = append(out, clock.Knot{X: h, Y: v})
 	}
-	return out
+	return curves.Continue(out, m.Mid)
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"meridian/align/internal/curves"
 	"meridian/clock"
 	"meridian/trace"
 )
@@ -140,10 +141,6 @@ func (n *constraints) limit(bounded bool) {
 	}
 }
 
-// outside is how far beyond its outermost nodes a corrected curve gets one more knot, ns. It ends the slope that the
-// correction may have there, which would otherwise continue without end.
-const outside = 1_000_000_000_000
-
 // curves returns the estimates plus the correction. Nodes on a straight piece of the result get no knot.
 func (n *constraints) curves(estimates []clock.Curve) []clock.Curve {
 	out := slices.Clone(estimates)
@@ -155,7 +152,7 @@ func (n *constraints) curves(estimates []clock.Curve) []clock.Curve {
 		}
 		own, e := n.nodes[from:to], n.correction[from:to]
 		last := len(own) - 1
-		curve := make(clock.Curve, 0, len(own)+2)
+		curve := make(clock.Curve, 0, len(own))
 		put := func(host clock.HostTime, timeline clock.TimelineTime, e float64) {
 			t := clock.Add(timeline, int64(math.Round(e)))
 			if k := len(curve); k > 0 {
@@ -163,12 +160,6 @@ func (n *constraints) curves(estimates []clock.Curve) []clock.Curve {
 			}
 			curve = append(curve, clock.Knot{X: host, Y: t})
 		}
-		beyond := func(host clock.HostTime, e float64) {
-			if host > -clock.Limit && host < clock.Limit {
-				put(host, estimates[c].At(host, clock.Nearest), e)
-			}
-		}
-		beyond(clock.Add(own[0].host, -outside), e[0])
 		kept := 0
 		for k := range own {
 			if k > 0 && k < last && !own[k].knot && straight(own, e, kept, k) {
@@ -177,8 +168,7 @@ func (n *constraints) curves(estimates []clock.Curve) []clock.Curve {
 			kept = k
 			put(own[k].host, own[k].timeline, e[k])
 		}
-		beyond(clock.Add(own[last].host, outside), e[last])
-		out[c] = curve
+		out[c] = curves.Continue(curve, estimates[c])
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/align/internal/curves"
 	"meridian/clock"
 	"meridian/internal/testneed"
 )
@@ -249,7 +250,7 @@ func TestTheCorrectionIsHalfwayBetweenTheLeastAndTheGreatest(t *testing.T) {
 			for ref.clocks[last] != c {
 				last--
 			}
-			for i, x := range map[int]clock.HostTime{first: ref.stamps[first] - outside, last: ref.stamps[last] + outside} {
+			for i, x := range map[int]clock.HostTime{first: ref.stamps[first] - curves.Outside, last: ref.stamps[last] + curves.Outside} {
 				estimate := w.Maps[c].Mid.At(clock.HostTime(x), clock.Nearest)
 				if off := float64(int64(got[c].At(clock.HostTime(x), clock.Nearest)-estimate)) - want[i]; math.Abs(off) > 2 && len(got[c]) > len(w.Maps[c].Mid) {
 					t.Fatalf("clock %d, a quarter of an hour beyond its stamps: %g ns off", c, off)

@@ -3,6 +3,7 @@ package causal
 import (
 	"testing"
 
+	"meridian/align/internal/curves"
 	"meridian/clock"
 	"meridian/trace"
 )
@@ -105,8 +106,8 @@ func TestBoundsAreKeptAtTheirCornersToo(t *testing.T) {
 
 // TestClocksNearTheEndsOfTimeStayWithinThem: knots far beyond the stamps may lie outside the instants that are taken.
 func TestClocksNearTheEndsOfTimeStayWithinThem(t *testing.T) {
-	for _, at := range []clock.HostTime{-clock.Limit + 2_000_000, clock.Limit - 3_000_000, -clock.Limit + outside + 1_000, clock.Limit - outside - 2_000, -clock.Limit + 2*outside, 0,
-		-clock.Limit + outside, clock.Limit - outside - 1_000_000} {
+	for _, at := range []clock.HostTime{-clock.Limit + 2_000_000, clock.Limit - 3_000_000, -clock.Limit + curves.Outside + 1_000, clock.Limit - curves.Outside - 2_000, -clock.Limit + 2*curves.Outside, 0,
+		-clock.Limit + curves.Outside, clock.Limit - curves.Outside - 1_000_000} {
 		w := newWorld(2, 1)
 		w.send(0, 1, at, 100)
 		w.send(0, 1, at+1_000_000, 100)

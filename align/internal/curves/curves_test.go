@@ -1,0 +1,41 @@
+package curves
+
+import (
+	"testing"
+
+	"meridian/clock"
+)
+
+// TestAnEstimateGoesOnAsItDidBeforeItWasMoved: two knots a nanosecond apart of which bounds moved one by 44 ms gave an
+// end piece so steep that it left int64 within a thousand seconds.
+func TestAnEstimateGoesOnAsItDidBeforeItWasMoved(t *testing.T) {
+	estimate := clock.Curve{{X: 0, Y: 0}, {X: 1_000, Y: 2_000}}
+	moved := clock.Curve{{X: 0, Y: 500}, {X: 1, Y: 44_000_500}}
+	got := Continue(moved, estimate)
+	want := clock.Curve{{X: -Outside, Y: -2*Outside + 500}, moved[0], moved[1], {X: 1 + Outside, Y: 2*Outside + 44_000_500}}
+	if len(got) != len(want) {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("knot %d is %v, want %v", i, got[i], want[i])
+		}
+	}
+}
+
+func TestNoKnotIsAnInstantThatIsNotTaken(t *testing.T) {
+	for _, at := range []clock.HostTime{clock.Limit - 5, -clock.Limit + 5} {
+		estimate := clock.Curve{{X: at - 1, Y: clock.TimelineTime(at) - 1}, {X: at, Y: clock.TimelineTime(at)}}
+		got := Continue(estimate[:1], estimate)
+		if len(got) != 2 {
+			t.Errorf("at %d: %v has a knot on both sides", at, got)
+		}
+		if err := got.Check(); err != nil {
+			t.Errorf("at %d: %v", at, err)
+		}
+	}
+	steep := clock.Curve{{X: 0, Y: 0}, {X: 1, Y: 9_000_000_000}}
+	if got := Continue(steep, steep); len(got) != 2 {
+		t.Errorf("%v goes on beyond what instants can be", got)
+	}
+}
