@@ -113,7 +113,6 @@ func send(ctx context.Context, url string, h *host, ended <-chan struct{}) error
 	}
 	defer c.Close()
 	s, err := ship.New(ship.Options{Conn: c, Host: h.name, Session: session, Dir: h.dir, Ended: ended, Every: 100 * time.Millisecond, // as in 'meridian agent'
-
 		Log: func(format string, args ...any) { fmt.Fprintf(os.Stderr, h.name+": "+format+"\n", args...) }})
 	if err != nil {
 		return err

@@ -29,12 +29,12 @@ func (s *Shipper) send(now time.Time) (later time.Duration, err error) {
 	}
 	for n := 0; n < 64; n++ { // acks are read between
 		if s.o.Rate > 0 && s.budget < 0 {
-			s.behind.Store(true)
+			s.isBehind(true)
 			return time.Duration(-s.budget/float64(s.o.Rate)*1e9) + time.Millisecond, nil
 		}
 		x, ok := s.plan.next()
 		if !ok {
-			s.behind.Store(s.plan.waiting())
+			s.isBehind(s.plan.waiting())
 			return 0, s.account.release(now, s.peers)
 		}
 		if err := s.sendPiece(x, now); err != nil {

@@ -97,6 +97,7 @@ type Shipper struct {
 	hello     string        // where servers answer that they are there
 	words     chan struct{} // the directory may have grown
 	behind    atomic.Bool   // more is to be sent than may be on the way
+	fell      chan struct{} // it was not so before
 	z         *zstd.Encoder
 	raw, out  []byte
 	message   int64   // bytes that a message may carry
@@ -125,7 +126,7 @@ func New(o Options) (*Shipper, error) {
 	}
 	s := &Shipper{
 		o: o, d: newDirectory(o.Dir, o.Classes), peers: make(map[string]*peer),
-		data: wire.OfHost(o.Host, "data"), acks: make(chan wire.Ack, 256), statuses: make(chan wire.ServerStatus, 64), opened: make(chan answer, 16), copies: make(chan copied, 16), words: make(chan struct{}, 1),
+		data: wire.OfHost(o.Host, "data"), acks: make(chan wire.Ack, 256), statuses: make(chan wire.ServerStatus, 64), opened: make(chan answer, 16), copies: make(chan copied, 16), words: make(chan struct{}, 1), fell: make(chan struct{}, 1),
 	}
 	s.o.Chunk = min(s.o.Chunk, wire.MaxRange)
 	s.plan = plan{d: s.d, window: s.o.Window, chunk: s.o.Chunk}
@@ -237,25 +238,52 @@ func take[T any](ctx context.Context, to chan<- T) nats.MsgHandler {
 	}
 }
 
-// watch says when the directory may have grown.
+// watch says when the directory may have grown. What is written waits for more meanwhile.
 func (s *Shipper) watch(ctx context.Context) error {
 	w := watch.New()
 	w.Add(s.o.Dir)
-	for w.Wait(ctx, s.pause(), lookEvery) == nil {
-		select {
-		case s.words <- struct{}{}:
-		default:
-		}
+	for w.Wait(ctx, 0, lookEvery) == nil {
+		word(s.words)
+		s.rest(ctx)
 	}
 	return w.Close()
 }
 
-// pause is how long what is written waits for more.
-func (s *Shipper) pause() time.Duration {
-	if s.behind.Load() {
-		return min(s.o.Every, behindEvery)
+// rest pauses for Every, and for behindEvery from when more waits than may be on the way, if that ends earlier.
+func (s *Shipper) rest(ctx context.Context) {
+	end := time.NewTimer(s.o.Every)
+	defer end.Stop()
+	var short <-chan time.Time
+	fell := s.fell
+	for {
+		if s.behind.Load() && short == nil {
+			short, fell = time.After(behindEvery), nil
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-end.C:
+			return
+		case <-short:
+			return
+		case <-fell:
+		}
 	}
-	return s.o.Every
+}
+
+// isBehind notes whether more waits than may be on the way.
+func (s *Shipper) isBehind(is bool) {
+	if s.behind.Swap(is) != is && is {
+		word(s.fell)
+	}
+}
+
+// word puts a word into a channel that has room for one.
+func word(to chan<- struct{}) {
+	select {
+	case to <- struct{}{}:
+	default: // one is there
+	}
 }
 
 // scan looks at the directory. What could be read is sent even if something could not.

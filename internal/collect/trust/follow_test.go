@@ -27,8 +27,9 @@ func TestWhoIsRevokedIsDisconnectedAndOthersStay(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended, changes := make(chan error, 1), make(chan int, 8)
+	before := m.users()
 	go func() {
-		ended <- m.Follow(ctx, m.users(), func(now []wire.User) error {
+		ended <- m.Follow(ctx, before, func(now []wire.User) error {
 			err := b.SetUsers(now)
 			changes <- len(now)
 			return err

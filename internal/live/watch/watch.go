@@ -24,7 +24,6 @@ type Watcher struct {
 	notify *fsnotify.Watcher // nil where the system has none
 	wanted map[string]bool   // directories to watch; true: is watched
 	woken  chan struct{}     // holds one word of [Watcher.Wake]
-	asleep bool              // Sleep has taken the watches away
 }
 
 // New returns a watcher of no directory. Where the system gives no notice of changes, it is one that only pauses.
@@ -45,16 +44,18 @@ func (w *Watcher) Add(dir string) {
 	}
 }
 
-// watchNew watches the directories that have appeared. One that was removed is watched again if it comes back.
-func (w *Watcher) watchNew() {
+// watchNew watches the directories that have appeared, and reports whether there is one. One that was removed is watched again if it comes back.
+func (w *Watcher) watchNew() (any bool) {
 	for dir, watched := range w.wanted {
 		if watched {
 			continue
 		}
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {
 			w.wanted[dir] = w.notify.Add(dir) == nil
+			any = any || w.wanted[dir]
 		}
 	}
+	return any
 }
 
 // Wake has Wait return as if a directory had grown: the one that goes on, or else the next. Any goroutine may call it.
@@ -66,7 +67,8 @@ func (w *Watcher) Wake() {
 }
 
 // Wait returns when a directory may have grown or Wake was called, after at most the longest pause, and not before the shortest has
-// passed: the caller's looks are so far apart however fast the directories grow. Its error is that of ctx.
+// passed: the caller's looks are so far apart however fast the directories grow. It returns after the shortest pause where it begins to watch
+// a directory: what grew since the caller's last look, and before the watch, gave no word. Its error is that of ctx.
 func (w *Watcher) Wait(ctx context.Context, shortest, longest time.Duration) error {
 	if err := pause(ctx, shortest); err != nil {
 		return err
@@ -75,10 +77,8 @@ func (w *Watcher) Wait(ctx context.Context, shortest, longest time.Duration) err
 	var faults <-chan error
 	if w.notify != nil {
 		events, faults = w.notify.Events, w.notify.Errors
-		w.watchNew()
-		slept := w.asleep // what grew before the watches were back gave no word
-		w.asleep = false
-		if w.drain() || slept {
+		fresh := w.watchNew()
+		if w.drain() || fresh {
 			return ctx.Err()
 		}
 	}
@@ -108,7 +108,6 @@ func (w *Watcher) Sleep(ctx context.Context, d time.Duration) error {
 			w.wanted[dir] = false
 		}
 	}
-	w.asleep = true
 	return pause(ctx, d)
 }
 

@@ -51,6 +51,16 @@ func TestGrowthOfAFileIsNoticed(t *testing.T) {
 	}
 }
 
+func TestGrowthBeforeTheFirstWaitIsSeenByIt(t *testing.T) {
+	dir := t.TempDir()
+	w := newWatcher(t)
+	w.Add(dir)
+	if err := os.WriteFile(filepath.Join(dir, "stream"), []byte("more"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, w)
+}
+
 func TestDirectoryThatComesLaterOrAgainIsWatched(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "trace")
 	w := newWatcher(t)
