@@ -127,7 +127,7 @@ func (f *serverFlags) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	director := session.NewDirector(session.Options{Conn: c, Server: f.name, Registry: registry, Stored: s.Sizes,
+	director := session.NewDirector(session.Options{Conn: c, Server: f.name, Registry: registry, Stored: s.Sizes, Lacking: f.broker.lacking(),
 		Endpoints: fetch.Endpoints(f.dir, f.name), Log: log})
 	fmt.Fprintln(cmd.OutOrStdout(), f.broker.url(c))
 	log("storing in %s; agents: meridian agent %s", f.dir, f.broker.agentFlags(c))

@@ -107,6 +107,14 @@ func (f *brokerFlags) connect(name string, say func(format string, args ...any))
 	return c, follow, func() { c.Close(); stop() }, nil
 }
 
+// lacking returns what says why a host cannot connect; nil where no keys are known.
+func (f *brokerFlags) lacking() func() func(host string) string {
+	if f.keys == nil {
+		return nil
+	}
+	return f.keys.Lacking
+}
+
 // url returns where clients find the broker to which a server is connected.
 func (f *brokerFlags) url(c *nats.Conn) string {
 	if f.own != nil {

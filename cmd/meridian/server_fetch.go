@@ -39,8 +39,8 @@ to its end, half of it before INSTANT. Servers store it as a new session, SESSIO
 the clock of each host, and one on either side. The same command goes on where it was interrupted. INSTANT is a time such as 2026-01-02T15:04:05.5Z, a
 time of today (15:04:05, here), or how long ago, such as -30s.
 
-Exit code: 0 done, 1 failed, 2 wrong usage, 3 done, but a host that was named has no trace, a host does not have all of the span, or a server did not
-answer.`,
+Exit code: 0 done, 1 failed, 2 wrong usage, 3 done, but a host that was named has no trace, a host does not have all of the span, a server did not
+answer, something was lost, or 'meridian server sessions' shows a problem of a host.`,
 		Example: `  meridian server fetch nightly
   meridian server fetch --around -20s
   meridian server fetch crash-7 --around 2026-01-02T15:04:05.5Z --span 30s --hosts web,db
@@ -98,7 +98,8 @@ func (f *fetchFlags) fetch(cmd *cobra.Command, c *nats.Conn, name string) error 
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.ConnectedUrlRedacted(), err)
 	}
-	hosts, err := f.hostsOf(name, session.Join(lists))
+	sessions := session.Join(lists)
+	hosts, err := f.hostsOf(name, sessions)
 	if err != nil {
 		return err
 	}
@@ -119,13 +120,37 @@ func (f *fetchFlags) fetch(cmd *cobra.Command, c *nats.Conn, name string) error 
 			lacking = append(lacking, host)
 		}
 	}
-	switch {
-	case len(lacking) > 0:
-		return &brokenPromise{fmt.Sprintf("session %s: no server has a trace of %s", name, strings.Join(lacking, ", "))}
-	case len(missing) > 0:
-		return &brokenPromise{strings.Map(printable, fmt.Sprintf("no answer from %s, which may have more", strings.Join(missing, ", ")))}
+	var broken []string
+	if len(lacking) > 0 {
+		broken = append(broken, fmt.Sprintf("no server has a trace of %s", strings.Join(lacking, ", ")))
+	}
+	if len(missing) > 0 {
+		broken = append(broken, fmt.Sprintf("no answer from %s, which may have more", strings.Join(missing, ", ")))
+	}
+	if broken = append(broken, problemsOf(name, hosts, sessions)...); len(broken) > 0 {
+		return &brokenPromise{strings.Map(printable, fmt.Sprintf("session %s: %s", name, strings.Join(broken, "; ")))}
 	}
 	return nil
+}
+
+// problemsOf returns what servers say is wrong with hosts of a session, and what of them was lost.
+func problemsOf(name string, hosts []string, sessions []wire.SessionStatus) (problems []string) {
+	at := slices.IndexFunc(sessions, func(s wire.SessionStatus) bool { return s.Name == name })
+	if at < 0 {
+		return nil
+	}
+	for _, h := range sessions[at].Stats {
+		if !slices.Contains(hosts, h.Host) {
+			continue
+		}
+		if h.Lost > 0 {
+			problems = append(problems, fmt.Sprintf("%s: %d bytes were lost before servers had them", h.Host, h.Lost))
+		}
+		if h.Error != "" {
+			problems = append(problems, h.Host+": "+h.Error)
+		}
+	}
+	return problems
 }
 
 // hostsOf returns the hosts that are to be fetched.

@@ -112,6 +112,9 @@ func listHosts(cmd *cobra.Command, server, file string, asJSON bool) error {
 		if h.OnDemand {
 			state = "on demand"
 		}
+		if h.Error != "" {
+			state = strings.TrimSpace(state + " PROBLEM: " + h.Error)
+		}
 		lag, bound, lost := "-", "-", "-"
 		if x, known := live[liveKey{h.Session, h.Host}]; known {
 			lag, lost = time.Duration(x.LagNs).Round(time.Microsecond).String(), strconv.FormatInt(x.Lost, 10)

@@ -242,7 +242,7 @@ Exit code: 0 done, 1 failed, 2 wrong usage.`,
 			if err != nil {
 				return err
 			}
-			if err := t.Revoke(args[0]); err != nil {
+			if err := t.Revoke(args[0], time.Now()); err != nil {
 				return err
 			}
 			f.say(cmd, "the key of %s is refused from now on", args[0])

@@ -77,12 +77,24 @@ func TestAgentsByInvitationAreStoredAndARevokedOneIsRefused(t *testing.T) {
 	for host := range agents {
 		k.stores(host)
 	}
-	operator := []string{"server", "hosts", "--server", k.url, "--key", filepath.Join(k.keys, ".trust", "operator.key")}
-	if out := k.command(operator...); strings.Count(out, "night") != 3 {
+	operator := []string{"--server", k.url, "--key", filepath.Join(k.keys, ".trust", "operator.key")}
+	if out := k.command(append([]string{"server", "hosts"}, operator...)...); strings.Count(out, "night") != 3 {
 		t.Errorf("%s", out)
 	}
 	k.command("server", "revoke", "--dir", k.keys, "db")
 	said["db"].await("the broker does not know the key of host db")
+	problem := "its key was revoked at "
+	out := ""
+	for until := time.Now().Add(time.Minute); !strings.Contains(out, problem) && time.Now().Before(until); {
+		out = k.command(append([]string{"server", "sessions"}, operator...)...)
+	}
+	if strings.Count(out, problem) != 1 || !strings.Contains(out, "'meridian server invite db' makes another") {
+		t.Errorf("%s", out)
+	}
+	fetch := exec.Command("meridian", append([]string{"server", "fetch", "night", "-q", "-o", filepath.Join(k.dir, "brought")}, operator...)...)
+	if out, _ := fetch.CombinedOutput(); fetch.ProcessState.ExitCode() != 3 || !strings.Contains(string(out), "db: "+problem) || strings.Contains(string(out), "web: ") {
+		t.Errorf("fetch ends with %v: %s", fetch.ProcessState, out)
+	}
 	for host, c := range agents {
 		want := 0
 		if host == "db" {

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -256,7 +257,7 @@ func (s *Server) answer(ctx context.Context) error {
 		answer, err := s.open(host, m.Data)
 		if err != nil {
 			s.complaints.about(host, "refused: %v", err)
-			answer.Error = err.Error()
+			answer.Error = s.advise(err)
 		}
 		answer.Version = wire.Version
 		if err := m.Respond(wire.Encode(answer)); err != nil && !wire.Lost(err) {
@@ -368,8 +369,16 @@ func word(to chan<- struct{}) {
 // fail tells an agent and people why a host is not stored.
 func (s *Server) fail(h *stored, err error) {
 	if s.complaints.about(h.host.Name, "%v", err) {
-		s.ack(h.host, wire.Ack{Error: err.Error()})
+		s.ack(h.host, wire.Ack{Error: s.advise(err)})
 	}
+}
+
+// advise returns the text of an error with what mends it.
+func (s *Server) advise(err error) string {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Sprintf("%v: make room on the disk of %s, where the server stores", err, s.o.Store.Root())
+	}
+	return err.Error()
 }
 
 // sync brings chunks to the disk and tells agents.
@@ -407,7 +416,7 @@ func (s *Server) flush() error {
 	for _, h := range hosts {
 		ack := wire.Ack{Files: h.Stored()}
 		if err != nil {
-			ack.Error = err.Error()
+			ack.Error = s.advise(err)
 		}
 		s.ack(h, ack)
 	}

@@ -2,9 +2,11 @@ package session
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"meridian/internal/collect/wire"
 )
@@ -42,8 +44,39 @@ func (d *Director) list() wire.SessionList {
 			}
 		}
 	}
+	d.silent(l)
 	list.Sessions = l.sorted()
 	return list
+}
+
+// silent says of hosts that should be heard and are not what is known of them.
+func (d *Director) silent(l *lister) {
+	d.mu.Lock()
+	for name, x := range d.hosts {
+		if time.Since(x.seen) < silentAfter || !x.unfinished() || wire.CheckSession(x.Session) != nil {
+			continue
+		}
+		h := l.host(x.Session, name)
+		h.State = wire.StateAway
+		h.Recorded, h.Waiting, h.Lost = x.Recorded, x.Recorded-x.Acknowledged-x.Lost, x.Lost
+		h.Error = fmt.Sprintf("nothing is heard of its agent since %s: does it run, and reach the broker? It goes on when it is started again", x.seen.UTC().Format(time.RFC3339))
+	}
+	d.mu.Unlock()
+	lacking := func(string) string { return "" }
+	if d.o.Lacking != nil {
+		lacking = d.o.Lacking()
+	}
+	for _, hosts := range l.hosts {
+		for name, h := range hosts {
+			if h.State != wire.StateAway {
+				continue
+			}
+			if h.Error == "" {
+				h.Error = fmt.Sprintf("no agent of it was heard since this server began, %s", d.began.UTC().Format(time.RFC3339))
+			}
+			h.Error = cmp.Or(lacking(name), h.Error)
+		}
+	}
 }
 
 // problemOf returns what a host answered to the latest command.
@@ -134,9 +167,16 @@ func Join(lists []wire.SessionList) []wire.SessionStatus {
 
 func (l *lister) join(session string, h wire.SessionOfHost) {
 	known := l.host(session, h.Host)
-	if h.Recorded >= known.Recorded && h.State != wire.StateStored && h.State != wire.StateAway {
+	better := h.Recorded >= known.Recorded
+	if isQuiet(h.State) { // of several servers one may have heard it before
+		better = isQuiet(known.State) && h.Error != "" && (known.Error == "" || h.Recorded > known.Recorded)
+	}
+	if better {
 		known.HostState, known.Recorded, known.Waiting, known.Lost = h.HostState, h.Recorded, h.Waiting, h.Lost
 	}
 	known.Stored = max(known.Stored, h.Stored)
 	known.Servers += h.Servers
 }
+
+// isQuiet reports whether no agent says anything of a host now.
+func isQuiet(state wire.StateName) bool { return state == wire.StateStored || state == wire.StateAway }

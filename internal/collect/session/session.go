@@ -50,6 +50,8 @@ type Options struct {
 	Registry *Registry
 	// Stored returns the bytes of each session and host on this server's disk.
 	Stored func() (map[string]map[string]int64, error)
+	// Lacking looks up who has keys, and returns what says why a host cannot connect and what mends that, "" if it can. nil: nothing is known.
+	Lacking func() func(host string) string
 	// Endpoints are what else the server does for operators.
 	Endpoints []service.Endpoint
 	Log       func(format string, args ...any) // lines for people; nil for none
@@ -59,6 +61,7 @@ type Options struct {
 type Director struct {
 	o       Options
 	settled chan struct{} // closed when agents and servers have been heard
+	began   time.Time     // when it listened
 
 	mu      sync.Mutex
 	hosts   map[string]*host
@@ -80,7 +83,7 @@ func NewDirector(o Options) *Director {
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
 	}
-	return &Director{o: o, settled: make(chan struct{}), hosts: make(map[string]*host), servers: make(map[string]time.Time)}
+	return &Director{o: o, settled: make(chan struct{}), began: time.Now(), hosts: make(map[string]*host), servers: make(map[string]time.Time)}
 }
 
 // Run answers operators and commands agents until ctx ends.
@@ -300,7 +303,7 @@ func (d *Director) forget(now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for name, h := range d.hosts {
-		if !h.busy && now.Sub(h.seen) > 20*silentAfter {
+		if !h.busy && now.Sub(h.seen) > 20*silentAfter && (!h.unfinished() || len(d.hosts) > maxKnown/2) {
 			delete(d.hosts, name)
 		}
 	}
@@ -309,6 +312,11 @@ func (d *Director) forget(now time.Time) {
 			delete(d.servers, name)
 		}
 	}
+}
+
+// unfinished reports whether an agent had more to record or to send when it was heard last.
+func (h *host) unfinished() bool {
+	return h.Session != "" && !h.OnDemand && (!h.Ended || h.Recorded > h.Acknowledged+h.Lost)
 }
 
 // there returns the agents that are heard, sorted by host.

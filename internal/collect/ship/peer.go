@@ -15,7 +15,6 @@ type peer struct {
 	seen  time.Time // when it said last that it is there
 	state peerState
 	retry time.Time // when it is asked again
-	error string    // why it does not store the host
 
 	files    map[string]*progress
 	gone     map[string]wire.State // of files that the directory has no more: what the server has, with checksums, until it is compared with another's
@@ -124,7 +123,7 @@ func (p *peer) overtaken(now time.Time) {
 // opened takes what a server has. What differs from the directory it has to drop. trusted says that it had all of what the directory has no more.
 func (p *peer) opened(d *directory, trusted bool, now time.Time, have []wire.State) error {
 	before := p.files
-	p.state, p.error, p.files, p.onWay, p.progress = open, "", make(map[string]*progress), 0, now
+	p.state, p.files, p.onWay, p.progress = open, make(map[string]*progress), 0, now
 	p.document, p.documentSent, p.reached = 0, 0, [ways]time.Time{}
 	p.gone = make(map[string]wire.State)
 	for _, s := range have {

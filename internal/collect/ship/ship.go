@@ -85,6 +85,7 @@ type Shipper struct {
 	account *account
 
 	peers     map[string]*peer
+	troubles  troubles
 	acks      chan wire.Ack
 	statuses  chan wire.ServerStatus
 	opened    chan answer
@@ -423,10 +424,10 @@ func (s *Shipper) cut(now time.Time) error {
 
 // failed lets a server be for a while.
 func (s *Shipper) failed(p *peer, why string, now time.Time) {
-	if p.error != why {
+	if s.troubles.add(p.name, why, now) {
 		s.o.Log("server %s: %s", p.name, why)
 	}
-	p.error, p.state, p.retry = why, idle, now.Add(retryAfter)
+	p.state, p.retry = idle, now.Add(retryAfter)
 }
 
 func (s *Shipper) acked(a wire.Ack) {
@@ -464,6 +465,9 @@ func (s *Shipper) say(sum Summary) {
 			status.Servers = append(status.Servers, p.name)
 		}
 	}
+	now := time.Now()
+	s.troubles.count(len(status.Servers), s.o.Replicas, now)
+	status.Error = s.troubles.text(len(status.Servers), s.o.Replicas, now)
 	if s.o.Probing != nil {
 		status.Probing = s.o.Probing()
 	}

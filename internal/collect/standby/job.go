@@ -173,7 +173,12 @@ func (j *job) state() (wire.StateName, string) {
 // tell returns what adds to the status of the shipper, and notes it.
 func (j *job) tell(said *atomic.Pointer[wire.AgentStatus]) func(*wire.AgentStatus) {
 	return func(status *wire.AgentStatus) {
-		status.State, status.Error = j.state()
+		state, problem := j.state()
+		status.State = state
+		if problem != "" && status.Error != "" {
+			problem += "; "
+		}
+		status.Error = problem + status.Error
 		copied := *status
 		said.Store(&copied)
 	}

@@ -80,7 +80,7 @@ func (h *Host) Apply(c *wire.Chunk) error {
 			return nil
 		}
 		if len(h.files) >= h.store.limits.Files {
-			return fmt.Errorf("host %s: %w: %d files", h.Name, ErrLimit, h.store.limits.Files)
+			return fmt.Errorf("host %s: %w: %d files in a session: raise --max-files of the server, or record into another session", h.Name, ErrLimit, h.store.limits.Files)
 		}
 		if err := h.makeFolder(c.File); err != nil {
 			return err
@@ -118,7 +118,7 @@ func (h *Host) write(f *file, c *wire.Chunk) error {
 		h.tell(f.name) // it was sent twice, so its ack may have been lost
 		return nil
 	case h.bytes+max(end-f.have, 0) > h.store.limits.Bytes:
-		return fmt.Errorf("host %s: %w: %d bytes", h.Name, ErrLimit, h.store.limits.Bytes)
+		return fmt.Errorf("host %s: %w: %d bytes in a session: raise --max-bytes of the server, or record into another session", h.Name, ErrLimit, h.store.limits.Bytes)
 	}
 	f.busy.Store(true)
 	if err := h.store.use(f); err != nil {

@@ -128,9 +128,9 @@ func (s *Store) admit(session, name string) (added bool, err error) {
 		case s.counts == nil:
 			err = ErrLimit // they were not counted yet
 		case !known && len(s.counts) >= s.limits.Hosts:
-			err = fmt.Errorf("host %s: %w: %d hosts", name, ErrLimit, s.limits.Hosts)
+			err = fmt.Errorf("host %s: %w: %d hosts: raise --max-hosts of the server, or move old sessions away", name, ErrLimit, s.limits.Hosts)
 		case n >= s.limits.Sessions:
-			err = fmt.Errorf("host %s: %w: %d sessions of it", name, ErrLimit, s.limits.Sessions)
+			err = fmt.Errorf("host %s: %w: %d sessions of it: raise --max-sessions of the server, or move old ones away", name, ErrLimit, s.limits.Sessions)
 		default:
 			s.counts[name]++
 			return true, nil

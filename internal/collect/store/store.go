@@ -85,6 +85,9 @@ func New(dir string, disk Disk, l Limits) (*Store, error) {
 	return &Store{dir: dir, disk: disk, limits: l.withDefaults(), hosts: make(map[key]*Host), loading: make(map[string]chan struct{}), cuts: make(map[key]map[string]int64)}, nil
 }
 
+// Root returns the directory of all sessions.
+func (s *Store) Root() string { return s.dir }
+
 // Dir returns the directory of a host in a session.
 func (s *Store) Dir(session, host string) string { return filepath.Join(s.dir, session, host) }
 

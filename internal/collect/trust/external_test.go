@@ -117,7 +117,7 @@ func TestAnOrdinaryServerTakesTheConfiguration(t *testing.T) {
 	if _, err := nats.Connect(at); err == nil {
 		t.Error("a client without a key connects")
 	}
-	if err := m.Revoke("db"); err != nil {
+	if err := m.Revoke("db", time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	write()

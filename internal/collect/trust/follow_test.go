@@ -35,7 +35,7 @@ func TestWhoIsRevokedIsDisconnectedAndOthersStay(t *testing.T) {
 			return err
 		}, func(err error) { t.Error(err) })
 	}()
-	if err := m.Revoke("web"); err != nil {
+	if err := m.Revoke("web", time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -67,7 +67,7 @@ func TestWhoIsRevokedIsDisconnectedAndOthersStay(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if m.Revoke("web") == nil {
+	if m.Revoke("web", time.Now()) == nil {
 		t.Error("a host is revoked twice")
 	}
 }

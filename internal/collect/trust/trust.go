@@ -232,6 +232,7 @@ func (t *Trust) invite(l *list, host string, servers []string, write func([]byte
 		return err
 	}
 	l.Users = append(l.Users, wire.User{Role: wire.HostRole, Name: host, Key: public})
+	delete(l.Revoked, host)
 	if err := replace(t.path(usersFile), l.encode()); err != nil {
 		return errors.Join(err, undo())
 	}
@@ -246,15 +247,39 @@ func NewFile(path string) func([]byte) (undo func() error, err error) {
 }
 
 // Revoke takes the key of a host away.
-func (t *Trust) Revoke(host string) error {
+func (t *Trust) Revoke(host string, now time.Time) error {
 	return t.change(func(l *list) error {
 		at := l.find(host)
 		if at < 0 {
 			return fmt.Errorf("host %s is not invited: %s has the names of those that are", host, t.path(usersFile))
 		}
 		l.Users = append(l.Users[:at], l.Users[at+1:]...)
+		if l.Revoked == nil {
+			l.Revoked = make(map[string]time.Time)
+		}
+		l.Revoked[host] = now.UTC()
 		return replace(t.path(usersFile), l.encode())
 	})
+}
+
+// Lacking reads the keys, and returns what says why a host cannot connect and what mends that: "" of one that has a key. Where the keys cannot be read it is
+// "" of all.
+func (t *Trust) Lacking() func(host string) string {
+	l, err := t.list()
+	known := make(map[string]bool, len(l.Users))
+	for _, u := range l.Users {
+		known[u.Name] = known[u.Name] || u.Role == wire.HostRole
+	}
+	return func(host string) string {
+		since, revoked := l.Revoked[host]
+		switch {
+		case err != nil || known[host]:
+			return ""
+		case revoked:
+			return fmt.Sprintf("its key was revoked at %s: 'meridian server invite %s' makes another", since.Format(time.RFC3339), host)
+		}
+		return fmt.Sprintf("it has no key: 'meridian server invite %s' makes one", host)
+	}
 }
 
 // change calls f with the list of users while no other process changes the keys. f writes what it changes.

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nkeys"
 
@@ -23,6 +24,8 @@ type list struct {
 	Version int         `json:"version"`
 	Servers []string    `json:"servers"` // URLs for new invitations
 	Users   []wire.User `json:"users"`
+	// Revoked has when the key of a host was taken away that has no other since.
+	Revoked map[string]time.Time `json:"revoked,omitempty"`
 }
 
 func (l *list) encode() []byte { return encode(l) }

@@ -106,7 +106,7 @@ type AgentStatus struct {
 	Ended        bool  `json:"ended,omitempty"`        // nothing is recorded any more
 	// Of an agent that takes commands: State is what it does, "" of others. Session is "" while it waits.
 	State StateName `json:"state,omitempty"`
-	Error string    `json:"error,omitempty"` // why it failed
+	Error string    `json:"error,omitempty"` // why it failed, or why servers do not store it
 	// OnDemand says that the agent sends what is asked for alone.
 	OnDemand bool `json:"on_demand,omitempty"`
 	// Probing is of the clock probes; nil: none are exchanged.
