@@ -82,7 +82,7 @@ func ExampleControlled() {
 	// sent at 1000 µs, received at 1020 µs
 }
 
-// An event that comes behind a later one is noted, and the frame grows to the time that it took.
+// An event that comes behind a later one is noted, and the frame grows to what would have kept it in order: at 125 ms what is behind it was released.
 func ExampleSorter() {
 	s := order.NewSorter(order.SorterOptions{Frame: 20 * time.Millisecond})
 	emit := func(r *trace.TimelineEvent, n order.Note) error {
@@ -115,5 +115,5 @@ func ExampleSorter() {
 	// host 1 at 100ms
 	// host 0 at 105ms
 	// host 1 at 101ms, late: 4ms behind
-	// frame 29ms
+	// frame 24ms
 }

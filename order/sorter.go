@@ -18,8 +18,8 @@ import (
 //
 // An event is emitted when the time frame has passed since its instant on the timeline. By then events that are before it have come
 // in, unless one took longer than the frame. Such a late event is emitted at once, behind those that are after it, and its [Note]
-// says so. The frame then grows to the time that the event took, and is halved after each HalveAfter without a late event: a
-// long HalveAfter gives order, a short one latency.
+// says so. The frame then grows to what would have kept the event in order: the time from its instant to the last release before it came. It is
+// halved after each HalveAfter without a late event: a long HalveAfter gives order, a short one latency.
 //
 // Causally related events are the ends of one message. A consequence (Receives with a Flow) is not emitted before its reason
 // (the Sends of that Flow), unless the reason does not come within ReasonTimeout. A consequence at an instant before that of
@@ -49,6 +49,7 @@ type Sorter struct {
 	frame   timeFrame
 	now     clock.TimelineTime
 	latest  clock.TimelineTime // instant emitted so far
+	due     clock.TimelineTime // up to which time what was due has been emitted
 	pushed  uint64
 	refused int  // what the event takes that was refused since the last Advance; 0 for none
 	last    bool // nothing more comes
@@ -106,7 +107,7 @@ var ErrSorterFull = errors.New("order: the sorter is full: it must advance")
 // NewSorter returns a Sorter that holds nothing.
 func NewSorter(o SorterOptions) *Sorter {
 	o = o.withDefaults()
-	s := &Sorter{options: o, now: math.MinInt64, latest: math.MinInt64}
+	s := &Sorter{options: o, now: math.MinInt64, latest: math.MinInt64, due: math.MinInt64}
 	s.rows.init(o.MostFrame)
 	s.causes = newSorterCauses(&s.rows, &o)
 	s.asks = newAskLimit(&o)
@@ -159,7 +160,7 @@ func (s *Sorter) Push(r *trace.TimelineEvent) error {
 	h.number = s.pushed
 	s.rows.push(slot, h)
 	if h.shown() < s.latest {
-		h.state |= cameLate
+		s.frame.grow(s.due.Sub(h.shown()), s.now)
 	}
 	if r.Role == trace.Sends && r.Flow != 0 {
 		s.causes.expect(slot, h)
@@ -180,10 +181,13 @@ func (s *Sorter) Advance(now clock.TimelineTime, emit func(r *trace.TimelineEven
 		return err
 	}
 	// After what has come in was looked at: a reason may be among it.
-	if !s.causes.endWaits(s.now) {
-		return nil
+	if s.causes.endWaits(s.now) {
+		if err := s.release(emit); err != nil {
+			return err
+		}
 	}
-	return s.release(emit)
+	s.due = s.now
+	return nil
 }
 
 // Pass does what Push does, and then Advance for an event that is due and belongs behind all that was emitted: that one is emitted at once, without a copy.
@@ -209,7 +213,7 @@ func (s *Sorter) Pass(r *trace.TimelineEvent, now clock.TimelineTime, emit func(
 	}
 	s.pushed++
 	row.any, row.key, row.stamp, row.shown, row.number = true, r.Time, r.Event.Time, max(row.shown, r.Time), s.pushed
-	s.latest = r.Time
+	s.latest, s.due = r.Time, s.now
 	n := Note{Latency: s.now.Sub(r.Time)}
 	s.stats.add(&n)
 	return emit(r, n)
@@ -272,10 +276,9 @@ func (s *Sorter) emit(slot int32, h *heldEvent, forced bool, emit func(r *trace.
 	case h.state&stray == 0 && row.number > h.number: // events behind it in its stream were emitted before it
 		n.Late, n.Behind = true, max(row.shown.Sub(h.time), 0)
 	}
-	if h.state&cameLate != 0 {
-		s.frame.grow(s.now.Sub(h.time), s.now)
+	if shown > s.latest {
+		s.latest, s.due = shown, s.now
 	}
-	s.latest = max(s.latest, shown)
 	row.shown = max(row.shown, shown)
 	s.rows.store.read(h, &s.record)
 	s.stats.add(&n)

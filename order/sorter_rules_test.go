@@ -66,11 +66,11 @@ func TestAnEventIsDueWhenTheFrameHasPassed(t *testing.T) {
 	}
 }
 
-func TestTheFrameGrowsToTheTimeThatALateEventTookAndIsHalvedAfterwards(t *testing.T) {
+func TestTheFrameGrowsToWhatALateEventNeededAndIsHalvedAfterwards(t *testing.T) {
 	s := NewSorter(SorterOptions{Frame: 10 * ms, LeastFrame: 4 * ms, MostFrame: 50 * ms, HalveAfter: time.Second})
 	var got emissions
 	play(t, s, &got, event(1, 0, 100*ms), 110*ms, event(2, 1, 95*ms), event(3, 0, 101*ms), 120*ms)
-	if len(got) != 2 || number(&got[1].TimelineEvent) != 2 || got[1].Note != (Note{Latency: 25 * ms, Late: true, Behind: 5 * ms}) {
+	if len(got) != 3 || number(&got[1].TimelineEvent) != 2 || got[1].Note != (Note{Latency: 25 * ms, Late: true, Behind: 5 * ms}) {
 		t.Fatalf("%+v", got)
 	}
 	frame := func(at, want time.Duration) {
@@ -80,10 +80,10 @@ func TestTheFrameGrowsToTheTimeThatALateEventTookAndIsHalvedAfterwards(t *testin
 			t.Errorf("at %v the frame is %v, want %v", at, f, want)
 		}
 	}
-	frame(120*ms, 25*ms)
-	frame(1120*ms-1, 25*ms)
-	frame(1120*ms, 12500*time.Microsecond)
-	frame(2120*ms, 6250*time.Microsecond)
+	frame(120*ms, 15*ms) // it came 25 ms after its instant, but the one behind it was released 15 ms after that
+	frame(1110*ms-1, 15*ms)
+	frame(1110*ms, 7500*time.Microsecond)
+	frame(2110*ms, 4*ms)
 	frame(99*time.Second, 4*ms)
 	play(t, s, &got, event(4, 0, 98*time.Second), 99*time.Second, event(5, 1, 97*time.Second))
 	frame(99*time.Second, 50*ms) // at most

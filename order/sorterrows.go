@@ -43,7 +43,6 @@ const (
 	stray      eventState = 1 << iota // its stamp is before that of its predecessor: it has no place in the order of its stream
 	outsideRow                        // it is not in its row's queue
 	waits                             // for its reason
-	cameLate                          // it was late when it was pushed
 	keepsTime                         // it is shown at its time, not at its key
 	repaired
 	violation

@@ -24,8 +24,9 @@ func (f *timeFrame) advance(now clock.TimelineTime) {
 	}
 }
 
-// grow makes the frame so long that an event that took so long would not have been late.
-func (f *timeFrame) grow(took time.Duration, now clock.TimelineTime) {
-	f.span = min(max(f.span, took), f.most)
+// grow makes the frame so long that an event that came late would not have been: what is behind it was released by so much after its instant. The time
+// until it was read does not count: where all streams stood still, none was ahead of the others.
+func (f *timeFrame) grow(needed time.Duration, now clock.TimelineTime) {
+	f.span = min(max(f.span, needed), f.most)
 	f.since = now
 }

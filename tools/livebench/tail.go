@@ -26,6 +26,7 @@ const (
 type tailed struct {
 	measuring    chan bool // true while it is
 	lines, bytes int64
+	late         int64
 	latencies    []float64 // ms, of marks
 }
 
@@ -97,6 +98,7 @@ func (t *tailed) read(out io.Reader) error {
 func (t *tailed) take(lines []byte, now int64) {
 	t.bytes += int64(len(lines))
 	t.lines += int64(bytes.Count(lines, []byte{'\n'}))
+	t.late += int64(bytes.Count(lines, []byte(`"late_ns":`)) + bytes.Count(lines, []byte(" late=")))
 	for {
 		_, after, found := bytes.Cut(lines, []byte("emitted"))
 		if !found {
@@ -121,8 +123,8 @@ func (b *bench) printTail(t *tailed, format string) (p99, share float64) {
 	perLine := 1e9 * b.viewer.share * seconds / float64(max(t.lines, 1))
 	p99 = part(t.latencies, 0.99)
 	fmt.Printf("%d events/s, kernel events %q, tail --latency %v --format %s, flush %v, %v\n", b.rate, b.kernel, b.latency, format, b.flush, b.length)
-	fmt.Printf("from emission until read, ms: median %.1f, p90 %.1f, p99 %.1f, most %.1f; %d marks\n",
-		part(t.latencies, 0.5), part(t.latencies, 0.9), p99, t.latencies[len(t.latencies)-1], len(t.latencies))
+	fmt.Printf("from emission until read, ms: median %.1f, p90 %.1f, p99 %.1f, most %.1f; %d marks; %d lines late\n",
+		part(t.latencies, 0.5), part(t.latencies, 0.9), p99, t.latencies[len(t.latencies)-1], len(t.latencies), t.late)
 	fmt.Printf("of a core: recorder %.1f%%, tail %.1f%%; %.0f lines/s, %.1f MB/s, %.0f ns of a core for a line\n",
 		100*b.recorder.share, 100*b.viewer.share, float64(t.lines)/seconds, float64(t.bytes)/seconds/1e6, perLine)
 	return p99, b.viewer.share
