@@ -1,9 +1,10 @@
 // Viewbench makes large timelines for the viewer and measures how fast their index is built and read.
 //
 // It builds the index of a busy timeline (internal/load), generated meanwhile, then reads tiles at random. It prints the
-// events indexed a second, the peak memory (VmHWM), the size of the file and the time of a tile. With -browser it then
-// shows the timeline in Chromium, served and as one file. It measures the time to the first frame with events. The page
-// measures the cost of frames during zooms and moves by wheel, drag and keys (page.go, moves.go).
+// events indexed a second, the peak memory (VmHWM), the size of the file, and the time of a tile, of searches and of the
+// numbers of stretches (ask.go). With -browser it then shows the timeline in Chromium, served and as one file. It measures
+// the time to the first frame with events. The page measures the cost of frames during zooms and moves by wheel, drag and
+// keys (page.go, moves.go).
 //
 //	go run ./tools/viewbench [-events 10000000] [-hosts 8] [-messages 1000000] [-o FILE.mvx] [-tiles 200] [-browser] [-check]
 //
@@ -11,8 +12,8 @@
 //
 // FILE.mvx can be looked at: meridian view FILE.mvx; -index FILE.mvx measures the browser with it and builds nothing.
 // With -check it fails if the index is built at less than a million events a second or takes more than 512 MiB, or if
-// the p99 of a tile is 10 ms or more. It also fails if the first paint takes a second, or a frame 16 ms (median) or 50
-// ms (p99). All is of the wall clock: on a machine that does other things, read them with that in mind.
+// the p99 of a tile is 10 ms or more, or a search takes a second, or numbers 300 ms. It also fails if
+// the first paint takes a second, or a frame 16 ms (median) or 50 ms (p99). All is of the wall clock: on a machine that does other things, read them with that in mind.
 package main
 
 import (
@@ -204,7 +205,11 @@ func built(x *index.Index, o options, took, worked time.Duration) (missed []stri
 	if p99 >= 10*time.Millisecond {
 		missed = append(missed, fmt.Sprintf("a tile of a hundred takes %v, bar 10 ms", p99))
 	}
-	return missed, err
+	if err != nil {
+		return nil, err
+	}
+	slow, err := ask(x)
+	return append(missed, slow...), err
 }
 
 // read reads tiles of all levels and groups at random.

@@ -21,9 +21,9 @@ func TestAddressesAreShownAndFoundAsAddresses(t *testing.T) {
 			t.Errorf("event %d: %s without %s", i, text, want)
 		}
 	}
-	for i, query := range []string{"10.0.2.255", `"2001:db8::12"`, "address_ipv4=10.0.0.1"} {
+	for query, want := range map[string]int64{"10.0.2.255": 0, `"2001:db8::12"`: 1, "address_ipv4=10.0.0.1": 2, "address_ipv4:.0.1": 2} {
 		f, err := n.Search(query, -1, 10)
-		if err != nil || len(f.Found) != 1 || f.Found[0].Event != int64(i) {
+		if err != nil || len(f.Found) != 1 || f.Found[0].Event != want {
 			t.Errorf("%s finds %+v, %v", query, f, err)
 		}
 	}

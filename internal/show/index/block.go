@@ -181,7 +181,7 @@ type blockReader struct {
 	number        int64 // of the next event
 	at            int64
 	origin        clock.TimelineTime
-	clocks        map[int]stamps
+	clocks        []stamps // by clock+1
 	limits        eventLimits
 	raw           []byte
 }
@@ -207,10 +207,10 @@ func (r *blockReader) open(packed []byte, first int64, count int) error {
 		return damaged("the events from %d on are cut short", first)
 	}
 	r.left, r.number, r.at = count, first, 0
-	clear(r.clocks)
 	if r.clocks == nil {
-		r.clocks = make(map[int]stamps)
+		r.clocks = make([]stamps, r.limits.clocks+1)
 	}
+	clear(r.clocks)
 	return nil
 }
 
@@ -229,7 +229,7 @@ func (r *blockReader) next() (number int64, h head, values decoder, ok bool, err
 	h.row = d.length(r.limits.rows - 1)
 	h.class = uint32(d.length(r.limits.classes - 1))
 	h.clock = d.length(r.limits.clocks) - 1
-	c := r.clocks[h.clock]
+	c := &r.clocks[h.clock+1]
 	c.ahead += d.s()
 	h.recorded = clock.HostTime(int64(r.origin) + h.at + c.ahead)
 	if h.flags&boundedBit != 0 {
@@ -237,7 +237,6 @@ func (r *blockReader) next() (number int64, h head, values decoder, ok bool, err
 		c.above += d.s()
 		h.below, h.above = c.below, c.above
 	}
-	r.clocks[h.clock] = c
 	h.valueBytes = d.length(len(r.values.b))
 	values = decoder{b: r.values.bytes(h.valueBytes)}
 	if d.bad || h.flags > knownFlags || h.at < 0 || h.at > far {

@@ -20,8 +20,8 @@ const (
 // eventSource has events and the lanes on which their slices and messages are.
 type eventSource interface {
 	laneSource
-	// scan calls see for the events from one on, of the blocks that wanted does not refuse, until it returns false.
-	scan(from int64, wanted func(b *block) bool, see func(number int64, h *head, values *decoder) (bool, error)) error
+	lists() []blockList  // in order of their events
+	reader() blockReader // of their blocks
 	fieldsOf(class uint32) []trace.Field
 	// linksOf lists the lanes of messages that a row sends, or receives; slicesOf, those of its slices.
 	linksOf(row int, sends bool) []int
@@ -40,7 +40,7 @@ func eventsOf(x eventSource, from int64, n int) ([]Event, error) {
 	n = min(n, mostEvents)
 	var w walker
 	texts := texts{left: mostText}
-	err := x.scan(from, nil, func(number int64, h *head, values *decoder) (bool, error) {
+	err := scanEvents(x, from, nil, func(number int64, h *head, values *decoder) (bool, error) {
 		if len(out) == n || texts.left <= 0 {
 			return false, nil
 		}
@@ -69,12 +69,27 @@ func (f fileLanes) linksOf(row int, sends bool) []int {
 
 func (f fileLanes) slicesOf(row int) []int { return f.x.slices[row] }
 
-func (f fileLanes) scan(from int64, wanted func(b *block) bool, see func(number int64, h *head, values *decoder) (bool, error)) error {
+func (f fileLanes) lists() []blockList {
+	return []blockList{{blocks: f.x.blocks, end: f.x.events, pages: &f.x.pages}}
+}
+
+func (f fileLanes) reader() blockReader {
 	a := f.x.about
-	r := blockReader{origin: a.Origin, limits: eventLimits{rows: len(a.Rows), classes: len(a.Classes), clocks: len(a.Clocks)}}
-	l := blockList{blocks: f.x.blocks, end: f.x.events, pages: &f.x.pages}
-	_, err := l.scan(&r, from, wanted, see)
-	return err
+	return blockReader{origin: a.Origin, limits: eventLimits{rows: len(a.Rows), classes: len(a.Classes), clocks: len(a.Clocks)}}
+}
+
+// scanEvents calls see for the events from one on, of the blocks that wanted does not refuse, until it returns false.
+func scanEvents(x eventSource, from int64, wanted func(b *block) bool, see func(number int64, h *head, values *decoder) (bool, error)) error {
+	r := x.reader()
+	for _, l := range x.lists() {
+		if l.end <= from {
+			continue
+		}
+		if on, err := l.scan(&r, from, wanted, see); err != nil || !on {
+			return err
+		}
+	}
+	return nil
 }
 
 // blockList is the events of one file, or of what is not yet in one, up to event end.
@@ -87,17 +102,11 @@ type blockList struct {
 
 // scan reports whether see wanted to go on behind the last.
 func (l *blockList) scan(r *blockReader, from int64, wanted func(b *block) bool, see func(number int64, h *head, values *decoder) (bool, error)) (bool, error) {
-	first := max(sort.Search(len(l.blocks), func(i int) bool { return l.blocks[i].first > from })-1, 0)
-	for i := first; i < len(l.blocks); i++ {
-		b := &l.blocks[i]
-		if wanted != nil && !wanted(b) {
+	for i := l.from(from); i < len(l.blocks); i++ {
+		if wanted != nil && !wanted(&l.blocks[i]) {
 			continue
 		}
-		packed, err := l.at(i)
-		if err == nil {
-			err = r.open(packed, b.first, int(l.endOf(i)-b.first))
-		}
-		if err != nil {
+		if err := l.open(r, i); err != nil {
 			return false, err
 		}
 		for {
@@ -117,6 +126,21 @@ func (l *blockList) scan(r *blockReader, from int64, wanted func(b *block) bool,
 		}
 	}
 	return true, nil
+}
+
+// from returns the block in which an event is, or the first.
+func (l *blockList) from(event int64) int {
+	return max(sort.Search(len(l.blocks), func(i int) bool { return l.blocks[i].first > event })-1, 0)
+}
+
+// open begins with block i.
+func (l *blockList) open(r *blockReader, i int) error {
+	packed, err := l.at(i)
+	if err != nil {
+		return err
+	}
+	first := l.blocks[i].first
+	return r.open(packed, first, int(l.endOf(i)-first))
 }
 
 // at returns a block, compressed.
@@ -194,6 +218,7 @@ func findMessage(x eventSource, w *walker, f *named, h *head) error {
 // texts writes the fields of events as people read them, as far as there is room.
 type texts struct {
 	left   int
+	needed []bool // which fields are written, of those that it has; all others are, too
 	b      []byte
 	ends   []int
 	fields [][2]string
@@ -204,7 +229,7 @@ func (t *texts) of(fields []trace.Field, values *decoder) [][2]string {
 	t.b, t.ends, t.fields = t.b[:0], t.ends[:0], t.fields[:0]
 	for i := 0; len(values.b) > 0 && !values.bad; i++ {
 		v := values.value(0)
-		if v.Kind == trace.None {
+		if v.Kind == trace.None || i < len(t.needed) && !t.needed[i] {
 			continue
 		}
 		field := &trace.Field{}

@@ -65,7 +65,7 @@ func (x *Index) Texts(names []string, see func(event int64, texts []string)) err
 	}
 	out := make([]string, len(names))
 	texts := texts{left: 1 << 62}
-	return fileLanes{x}.scan(0, func(b *block) bool { return b.classes&classes != 0 }, func(number int64, h *head, values *decoder) (bool, error) {
+	return scanEvents(fileLanes{x}, 0, func(b *block) bool { return b.classes&classes != 0 }, func(number int64, h *head, values *decoder) (bool, error) {
 		if places[h.class][0] < 0 || len(values.b) == 0 {
 			return true, nil
 		}

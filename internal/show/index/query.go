@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -171,18 +172,21 @@ func parseNumber(s string) (number, bool) {
 	if c := s[0]; c != '+' && c != '-' && c != '.' && (c < '0' || c > '9') {
 		return number{}, false
 	}
+	if v, ok := digits(s); ok { // nearly all are
+		return number{whole: true, small: v}, true
+	}
 	if wholeNumber.MatchString(s) {
-		digits, base := strings.TrimLeft(s, "+-"), 10
-		if len(digits) > 1 && (digits[1] == 'x' || digits[1] == 'X') {
-			digits, base = digits[2:], 16
+		text, base := strings.TrimLeft(s, "+-"), 10
+		if len(text) > 1 && (text[1] == 'x' || text[1] == 'X') {
+			text, base = text[2:], 16
 		}
-		if v, err := strconv.ParseInt(digits, base, 64); err == nil {
+		if v, err := strconv.ParseInt(text, base, 64); err == nil {
 			if s[0] == '-' {
 				v = -v
 			}
 			return number{whole: true, small: v}, true
 		}
-		v, _ := new(big.Int).SetString(digits, base)
+		v, _ := new(big.Int).SetString(text, base)
 		if s[0] == '-' {
 			v.Neg(v)
 		}
@@ -193,6 +197,27 @@ func parseNumber(s string) (number, bool) {
 		return number{decimal: v}, err == nil && !math.IsInf(v, 0)
 	}
 	return number{}, false
+}
+
+// digits reads decimal digits, at most 18, with a sign or without.
+func digits(s string) (v int64, ok bool) {
+	negative := s[0] == '-'
+	if negative || s[0] == '+' {
+		s = s[1:]
+	}
+	if len(s) == 0 || len(s) > 18 {
+		return 0, false
+	}
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return 0, false
+		}
+		v = 10*v + int64(s[i]-'0')
+	}
+	if negative {
+		v = -v
+	}
+	return v, true
 }
 
 func (n *number) big() *big.Int {
@@ -216,6 +241,9 @@ func (n *number) float() float64 {
 // compare orders two numbers: exactly if both are integers, else as float64.
 func (n *number) compare(o *number) int {
 	if n.whole && o.whole {
+		if n.integer == nil && o.integer == nil {
+			return cmp.Compare(n.small, o.small)
+		}
 		return n.big().Cmp(o.big())
 	}
 	a, b := n.float(), o.float()

@@ -30,7 +30,7 @@ func held(t *testing.T, l *Live) (first, n int64, g Growth) {
 	v := l.View()
 	defer v.Close()
 	first = -1
-	err := viewLanes{v}.scan(0, nil, func(number int64, _ *head, _ *decoder) (bool, error) {
+	err := scanEvents(viewLanes{v}, 0, nil, func(number int64, _ *head, _ *decoder) (bool, error) {
 		if first < 0 {
 			first = number
 		}

@@ -1,12 +1,21 @@
 package index
 
-import "meridian/trace"
+import (
+	"runtime"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"meridian/trace"
+)
 
 const (
 	// mostHits is how many hits are returned at once.
 	mostHits = 10_000
 	// mostScanned is how many events are looked at in one call, so that it returns within a second or so.
-	mostScanned = 1 << 19
+	mostScanned = 1 << 22
+	// chunkBlocks is how many blocks a processor goes through at a time.
+	chunkBlocks = 32
 )
 
 // Search returns the first events after one (-1: from the first on) that a query in the language of docs/viewer.md finds,
@@ -23,44 +32,97 @@ type corpus struct {
 	events eventSource
 }
 
+// search goes through the blocks on all processors, in rounds of which each is twice as long as the one before: what is found often
+// is found in the first.
 func (x *corpus) search(text string, after int64, limit int) (*Found, error) {
 	q, err := parseQuery(text)
 	if err != nil {
 		return nil, err
 	}
-	s := &search{x: x, q: q, events: make(map[[2]int]answer)}
 	limit = min(max(limit, 1), mostHits)
 	out := &Found{Found: []Hit{}, Next: -1}
 	from := max(after, -1) + 1
 	if from >= x.about.Events {
 		return out, nil
 	}
+	processors := runtime.GOMAXPROCS(0)
+	searchers := make([]*searcher, processors)
+	chunks := x.chunks(from, x.mayHold(q))
 	scanned := int64(0)
-	texts := texts{left: 1 << 62}
-	err = x.events.scan(from, x.mayHold(q), func(number int64, h *head, values *decoder) (bool, error) {
-		if len(out.Found) == limit || scanned == mostScanned {
-			out.Next = number - 1
-			return false, nil
+	for size := processors; len(chunks) > 0; size *= 2 {
+		round := chunks[:min(size, len(chunks))]
+		chunks = chunks[len(round):]
+		if err := x.round(q, searchers, round, from, limit); err != nil {
+			return nil, err
 		}
-		scanned++
-		a := s.ask(h)
-		if a.decided && !a.holds {
-			return true, nil
+		for _, c := range round {
+			scanned += int64(len(c.blocks)) * mostInBlock
+			out.Found = append(out.Found, c.hits...)
 		}
-		if !a.decided {
-			f := s.own(h.row, int(h.class))
-			f.fields = texts.of(x.fields[h.class], values)
-			if values.bad {
-				return false, damaged("the fields of event %d cannot be read", number)
+		if len(out.Found) >= limit {
+			out.Found = out.Found[:limit]
+			if last := out.Found[limit-1].Event; last+1 < x.about.Events {
+				out.Next = last
 			}
-			if !q.matches(&f) {
-				return true, nil
-			}
+			return out, nil
 		}
-		out.Found = append(out.Found, Hit{Event: number, At: h.at, Row: h.row, Class: int(h.class)})
-		return true, nil
-	})
-	return out, err
+		if scanned >= mostScanned && len(chunks) > 0 {
+			out.Next = round[len(round)-1].end() - 1
+			return out, nil
+		}
+	}
+	return out, nil
+}
+
+// round goes through chunks, each by one processor, and leaves in each its first hits, up to limit.
+func (x *corpus) round(q query, searchers []*searcher, round []*chunk, from int64, limit int) error {
+	var group errgroup.Group
+	var next atomic.Int64
+	for i := range min(len(searchers), len(round)) {
+		group.Go(func() error {
+			if searchers[i] == nil {
+				searchers[i] = newSearcher(x, q)
+			}
+			for {
+				n := int(next.Add(1)) - 1
+				if n >= len(round) {
+					return nil
+				}
+				if err := searchers[i].search(round[n], from, limit); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	return group.Wait()
+}
+
+// chunk is some blocks of one list, by their numbers there, and what was found in them.
+type chunk struct {
+	list   *blockList
+	blocks []int
+	hits   []Hit
+}
+
+// end returns the number of the event behind the chunk.
+func (c *chunk) end() int64 { return c.list.endOf(c.blocks[len(c.blocks)-1]) }
+
+// chunks lists the blocks that may hold what is searched for, from an event on.
+func (x *corpus) chunks(from int64, wanted func(b *block) bool) (out []*chunk) {
+	for _, l := range x.events.lists() {
+		var c *chunk
+		for i := l.from(from); i < len(l.blocks); i++ {
+			if l.endOf(i) <= from || !wanted(&l.blocks[i]) {
+				continue
+			}
+			if c == nil || len(c.blocks) == chunkBlocks {
+				c = &chunk{list: &l}
+				out = append(out, c)
+			}
+			c.blocks = append(c.blocks, i)
+		}
+	}
+	return out
 }
 
 // mayHold tells in which blocks there may be an event that the query finds: by the classes and the rows that occur there.
@@ -106,83 +168,4 @@ func (q query) possible(may func(t *term) bool) bool {
 		}
 	}
 	return false
-}
-
-// search knows what a query says of events by their row and class alone.
-type search struct {
-	x      *corpus
-	q      query
-	events map[[2]int]answer
-}
-
-// answer is what is known before the fields are looked at.
-type answer struct{ decided, holds bool }
-
-func (s *search) own(row, class int) found {
-	a := s.x.about
-	r, c := &a.Rows[row], &a.Classes[class]
-	return found{name: c.Name, category: c.Category, host: a.Hosts[r.Host].Name, row: r.Name}
-}
-
-func (s *search) ask(h *head) answer {
-	key := [2]int{h.row, int(h.class)}
-	a, ok := s.events[key]
-	if !ok {
-		f := s.own(h.row, int(h.class))
-		a = s.q.foresee(&f, s.x.fields[h.class])
-		s.events[key] = a
-	}
-	return a
-}
-
-// foresee says what can be said of all events with some fields.
-func (q query) foresee(f *found, fields []trace.Field) answer {
-	open := false
-	for _, all := range q {
-		good := answer{decided: true, holds: true}
-		for i := range all {
-			a := all[i].foresee(f, fields)
-			if a.decided && !a.holds {
-				good = a
-				break
-			}
-			good.decided = good.decided && a.decided
-		}
-		if good.decided && good.holds {
-			return good
-		}
-		open = open || !good.decided
-	}
-	return answer{decided: !open}
-}
-
-func (t *term) foresee(f *found, fields []trace.Field) answer {
-	if t.some(f) { // without fields
-		return answer{decided: true, holds: !t.negated}
-	}
-	for i := range fields {
-		if (t.word || fields[i].Name == t.field) && t.possible(&fields[i].Type) {
-			return answer{}
-		}
-	}
-	return answer{decided: true, holds: t.negated}
-}
-
-// possible reports whether some value of a type may fulfil the term.
-func (t *term) possible(kind *trace.Type) bool {
-	if t.operator != ":" {
-		return true
-	}
-	switch kind.Kind {
-	case trace.Int, trace.Uint:
-		if len(kind.Labels) > 0 {
-			return true
-		}
-		for i := range len(t.text) {
-			if c := t.text[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') && c != 'x' && c != '-' {
-				return false
-			}
-		}
-	}
-	return true
 }

@@ -229,17 +229,14 @@ func (x viewLanes) linksOf(row int, sends bool) []int {
 
 func (x viewLanes) slicesOf(row int) []int { return x.v.byRow().slices[row] }
 
-func (x viewLanes) scan(from int64, wanted func(b *block) bool, see func(number int64, h *head, values *decoder) (bool, error)) error {
+func (x viewLanes) reader() blockReader {
 	f := x.v.facts
-	r := blockReader{origin: f.origin, limits: eventLimits{rows: len(f.byRow), classes: len(f.classes), clocks: len(f.schema.Maps)}}
+	return blockReader{origin: f.origin, limits: eventLimits{rows: len(f.byRow), classes: len(f.classes), clocks: len(f.schema.Maps)}}
+}
+
+func (x viewLanes) lists() (out []blockList) {
 	for _, p := range x.v.parts {
-		l := p.events()
-		if l.end <= from {
-			continue
-		}
-		if on, err := l.scan(&r, from, wanted, see); err != nil || !on {
-			return err
-		}
+		out = append(out, p.events())
 	}
-	return nil
+	return out
 }

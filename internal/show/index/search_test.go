@@ -1,0 +1,90 @@
+package index_test
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+
+	"meridian/internal/load"
+	"meridian/internal/show/index"
+)
+
+// TestPiecesOfASearchAreAllThatThereIs compares with the events themselves.
+func TestPiecesOfASearchAreAllThatThereIs(t *testing.T) {
+	t.Parallel()
+	o := load.Options{Events: 60_000, Hosts: 3, Messages: 5_000}
+	schema := load.Schema(o)
+	b, err := index.NewBuilder(schema, index.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := load.Write(o, schema, b); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	x, err := b.Index()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	about := x.About()
+	field := func(e *index.Event, name string) (int, bool) {
+		for _, f := range e.Fields {
+			if f[0] == name {
+				n, err := strconv.Atoi(f[1])
+				return n, err == nil
+			}
+		}
+		return 0, false
+	}
+	for query, holds := range map[string]func(e *index.Event) bool{
+		"request":  func(e *index.Event) bool { return about.Classes[e.Class].Name == "request" },
+		"len>1462": func(e *index.Event) bool { n, ok := field(e, "len"); return ok && n > 1462 },
+		`host=host1 "cache miss"`: func(e *index.Event) bool {
+			return about.Rows[e.Row].Host == 1 && about.Classes[e.Class].Name == "cache miss"
+		},
+		"latency_ms>1e9": func(*index.Event) bool { return false },
+		"-category:a -category:n | queue=3": func(e *index.Event) bool {
+			n, ok := field(e, "queue")
+			return about.Classes[e.Class].Category == "sched" || ok && n == 3
+		},
+	} {
+		var want []int64
+		for from := int64(0); from < about.Events; {
+			events, err := x.Events(from, 1024)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range events {
+				if holds(&events[i]) {
+					want = append(want, events[i].Event)
+				}
+			}
+			from += int64(len(events))
+		}
+		for _, limit := range []int{1, 37, 10_000} {
+			var got []int64
+			for after := int64(-1); len(got) < 300 || limit > 1; {
+				f, err := x.Search(query, after, limit)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, h := range f.Found {
+					got = append(got, h.Event)
+				}
+				if after = f.Next; after < 0 {
+					break
+				}
+			}
+			want := want
+			if limit == 1 {
+				want = want[:min(len(want), len(got))]
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s, %d at once: %d found, %d are there", query, limit, len(got), len(want))
+			}
+		}
+	}
+}
