@@ -147,7 +147,7 @@ func (f *agentFlags) run(cmd *cobra.Command, args []string) error {
 	timer := time.AfterFunc(f.drain, stop)
 	defer timer.Stop()
 	if err := errors.Join(err, all.Wait()); err != nil {
-		return err
+		return &commandEnded{err, exitFailed} // also when interrupted, which is how agents end
 	}
 	log("%d bytes recorded, %d acknowledged, %s", sum.Recorded, sum.Acknowledged, lostOf(sum))
 	return f.outcome(code, &r, f.promise(sum))

@@ -43,7 +43,7 @@ func (f *agentFlags) flightRecorder(cmd *cobra.Command, args []string) error {
 	code, err := probes.beside(cmd.Context(), &r)
 	stop()
 	if err := errors.Join(err, all.Wait()); err != nil {
-		return err
+		return &commandEnded{err, exitFailed} // also when interrupted, which is how agents end
 	}
 	return f.outcome(code, &r, nil)
 }

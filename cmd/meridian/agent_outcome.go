@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"meridian/internal/dirlock"
+	"meridian/internal/record"
 )
 
 // outcomeFile has a line for each recorder of an agent that did not end with 0. An agent that was killed does not learn that from its recorder;
@@ -25,8 +26,8 @@ const maxOutcome = 64 << 10
 
 // leaveOutcome adds how a recorder ends to the file of its directory, and returns it.
 func leaveOutcome(dir string, outcome error) error {
-	if outcome == nil {
-		return nil
+	if outcome == nil || errors.Is(outcome, record.ErrOtherRecorder) { // which says itself how it ends
+		return outcome
 	}
 	f, err := os.OpenFile(filepath.Join(dir, outcomeFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,13 +78,31 @@ type otherRecorder struct {
 
 // recorderOf returns the process that records into a directory.
 func recorderOf(dir string) (o otherRecorder) {
-	o.pid, o.known = dirlock.Holder(dir)
-	if o.known {
-		args := argumentsOf(o.pid)
-		o.known = slices.Contains(args, dir)
-		o.ofAgent = o.known && slices.Contains(args, "--"+ofAgentFlag)
+	for _, pid := range dirlock.Holders(dir) {
+		if args := argumentsOf(pid); slices.Contains(args, dir) && !elsewhere(pid, dir) {
+			return otherRecorder{pid: pid, known: true, ofAgent: slices.Contains(args, "--"+ofAgentFlag)}
+		}
 	}
 	return o
+}
+
+// elsewhere reports whether a process is known to mean another directory by the same name: its working directory is another.
+func elsewhere(pid int, dir string) bool {
+	if filepath.IsAbs(dir) {
+		return false
+	}
+	here, err := os.Stat(dir)
+	there, hidden := os.Stat(filepath.Join(fmt.Sprintf("/proc/%d/cwd", pid), dir))
+	return err == nil && hidden == nil && !os.SameFile(here, there)
+}
+
+// awaitRecorderOf is [recorderOf] for a directory that is locked: a process that has just begun may not be told at once.
+func awaitRecorderOf(dir string) (o otherRecorder) {
+	for until := time.Now().Add(findWithin); ; time.Sleep(lookForOwner / 10) {
+		if o = recorderOf(dir); o.known || time.Now().After(until) {
+			return o
+		}
+	}
 }
 
 // left waits until the process has ended: it says how after it has given back the lock.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // recording waits until a recorder has begun the trace.
@@ -96,4 +98,43 @@ func TestARecorderThatNoAgentStartedGoesOnAndTheAgentSaysSo(t *testing.T) {
 		t.Errorf("the recorder's exit code is %d", code)
 	}
 	_ = c.end(c.server)
+}
+
+// Directories of two file systems often have the same inode number, by which the kernel tells who has locked them.
+func TestAnAgentEndsTheRecorderOfItsOwnDirectoryThoughAnotherFileSystemHasOneOfThatNumber(t *testing.T) {
+	c := [2]*collection{newCollection(t), newCollection(t)}
+	var inodes [2]uint64
+	for i := range c {
+		disk := filepath.Join(c[i].dir, "disk")
+		mountSmall(t, disk)
+		c[i].trace = filepath.Join(disk, "trace")
+		c[i].record()
+		c[i].recording()
+		var stat unix.Stat_t
+		if err := unix.Stat(c[i].trace, &stat); err != nil {
+			t.Fatal(err)
+		}
+		inodes[i] = stat.Ino
+	}
+	if inodes[0] != inodes[1] {
+		t.Fatalf("the directories have the inodes %v: this test needs two of the same number", inodes)
+	}
+	for i := range c {
+		_ = c[i].agent.Process.Kill()
+		_ = c[i].agent.Wait()
+		c[i].record()
+		c[i].says("a recorder writes")
+	}
+	for i := range c {
+		if code := c[i].end(c[i].agent); code != 0 {
+			said, _ := os.ReadFile(filepath.Join(c[i].dir, "agent.log"))
+			t.Errorf("the agent's exit code is %d: %s", code, said)
+		}
+		if left := c[i].recorders(); len(left) > 0 {
+			t.Errorf("%d recorders go on", len(left))
+		}
+		if d := c[i].differences(); d != nil {
+			t.Error(d)
+		}
+	}
 }

@@ -32,6 +32,7 @@ const (
 	restartAfter = time.Second            // when it was killed
 	lookForOwner = 200 * time.Millisecond // whether another recorder has ended
 	endWithin    = 30 * time.Second       // after it was asked to
+	findWithin   = 5 * time.Second        // which process it is
 )
 
 // run records until ctx ends or the recorder does, and returns its exit code. One that was killed is started again.
@@ -46,6 +47,9 @@ func (r *recorder) run(ctx context.Context) (code int, err error) {
 			return 0, err
 		}
 		code, killed, err := r.once(ctx)
+		if code == exitFailed && !killed && recorderOf(r.dir).ofAgent { // the one of an agent that was killed had begun meanwhile
+			continue
+		}
 		if err != nil || !killed || ctx.Err() != nil || r.hasCommand() {
 			return code, err
 		}
@@ -65,7 +69,12 @@ func (r *recorder) hasCommand() bool { return slices.Contains(r.args, "--") }
 func (r *recorder) waitForOther(ctx context.Context) (any bool, err error) {
 	defer func() {
 		lines, failed := outcomes(r.dir)
-		r.wrong, err = append(lines, r.wrong...), errors.Join(err, failed)
+		for _, line := range slices.Backward(lines) {
+			if !slices.Contains(r.wrong, line) { // else it was read before the recorder was started again
+				r.wrong = slices.Insert(r.wrong, 0, line)
+			}
+		}
+		err = errors.Join(err, failed)
 	}()
 	var other otherRecorder
 	for {
@@ -88,11 +97,7 @@ func (r *recorder) waitForOther(ctx context.Context) (any bool, err error) {
 		}
 		select {
 		case <-ctx.Done():
-			if r.ends || other.ofAgent {
-				return any, r.endOther()
-			}
-			r.wrong = append(r.wrong, fmt.Sprintf("the recorder of %s goes on, which no agent started: to send what it writes, run the agent again", r.dir))
-			return any, nil
+			return any, r.leaveOther(other)
 		case <-time.After(lookForOwner):
 		}
 	}
@@ -169,10 +174,32 @@ func (r *recorder) tellReady() {
 	}
 }
 
+// leaveOther ends another recorder of the directory that an agent started, or says that it goes on.
+func (r *recorder) leaveOther(other otherRecorder) error {
+	if !other.known {
+		other = awaitRecorderOf(r.dir)
+	}
+	if r.ends || other.ofAgent {
+		return r.endOther()
+	}
+	if lock, err := dirlock.Lock(r.dir); err == nil {
+		return lock.Close() // it has ended by itself
+	}
+	which := "the recorder of " + r.dir + " goes on, which no agent started"
+	if !other.known {
+		which = "a process that is not known has locked " + r.dir + " and may record on"
+	}
+	r.wrong = append(r.wrong, which+": to send what it writes, run the agent again")
+	return nil
+}
+
 // endOther asks another recorder of the directory to end and waits for that. It is one that an agent before this one has started.
 func (r *recorder) endOther() error {
-	o := recorderOf(r.dir)
+	o := awaitRecorderOf(r.dir)
 	if !o.known {
+		if lock, err := dirlock.Lock(r.dir); err == nil {
+			return lock.Close() // it has ended by itself
+		}
 		return fmt.Errorf("a recorder writes %s, and which process that is is not known: end it by hand", r.dir)
 	}
 	other, err := os.FindProcess(o.pid)

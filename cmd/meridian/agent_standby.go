@@ -105,7 +105,10 @@ func (f *agentFlags) standBy(cmd *cobra.Command, args []string) error {
 	var watch errgroup.Group
 	watch.Go(func() error { c.watch(watching); return nil })
 	defer func() { stop(); _ = watch.Wait() }() // it has no error
-	return a.Run(cmd.Context())
+	if err := a.Run(cmd.Context()); err != nil {
+		return &commandEnded{err, exitFailed} // also when interrupted, which is how agents end
+	}
+	return nil
 }
 
 // recordCommanded returns what records sessions, as processes. current is how the recorder that runs exchanges probes.

@@ -129,8 +129,6 @@ func (f *serverFlags) run(cmd *cobra.Command) (err error) {
 	}
 	director := session.NewDirector(session.Options{Conn: c, Server: f.name, Registry: registry, Stored: s.Sizes, Lacking: f.broker.lacking(),
 		Endpoints: fetch.Endpoints(f.dir, f.name), Log: log})
-	fmt.Fprintln(cmd.OutOrStdout(), f.broker.url(c))
-	log("storing in %s; agents: meridian agent %s", f.dir, f.broker.agentFlags(c))
 	tasks := []func(context.Context) error{server.Run, director.Run, follow}
 	if timeline != nil {
 		timeline.Dir, timeline.Server, timeline.Log = f.dir, f.name, log
@@ -141,6 +139,9 @@ func (f *serverFlags) run(cmd *cobra.Command) (err error) {
 		defer func() { err = errors.Join(err, t.close()) }()
 		tasks = append(tasks, t.run)
 	}
+	// Said when all connections are there: from now on the server goes on without its broker.
+	fmt.Fprintln(cmd.OutOrStdout(), f.broker.url(c))
+	log("storing in %s; agents: meridian agent %s", f.dir, f.broker.agentFlags(c))
 	if archived != nil {
 		archived.Store, archived.Server, archived.Log = s, f.name, log
 		tasks = append(tasks, archive.New(*archived).Run)

@@ -96,8 +96,8 @@ func (f *timelineFlags) options() (o *publish.Options, token string, err error) 
 }
 
 // open prepares the timelines of what a server stores; nil where none are wanted. Connect returns a connection for them alone.
-func (f *timelineFlags) open(o *publish.Options, token string, server *collect.Server, connect func() (*nats.Conn, error)) (t *timelineServer, err error) {
-	t = new(timelineServer)
+func (f *timelineFlags) open(o *publish.Options, token string, server *collect.Server, connect func() (*nats.Conn, error)) (_ *timelineServer, err error) {
+	t := new(timelineServer)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, t.close())

@@ -2,5 +2,5 @@
 
 package dirlock
 
-// Holder returns the process that has locked a directory: these systems do not tell.
-func Holder(string) (pid int, known bool) { return 0, false }
+// Holders returns the processes of which one has locked a directory: these systems do not tell.
+func Holders(string) []int { return nil }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"meridian/clock"
 	"meridian/format/ctf"
@@ -88,13 +89,23 @@ func openTrace(o *Options, now clock.Snapshot) (_ *hostTrace, err error) {
 	return t, nil
 }
 
+// ErrOtherRecorder is wrapped by the error of [New] for a directory that another recorder writes to.
+var ErrOtherRecorder = errors.New("another recorder writes to it: end that one first, or name another directory")
+
+// lockWithin is how long a directory may be locked by those that only look whether a recorder has it: agents, for an instant.
+const lockWithin = 200 * time.Millisecond
+
 // lockTrace makes the caller the one recorder of a trace.
 func lockTrace(dir string) (*os.File, error) {
-	lock, err := dirlock.Lock(dir)
-	if errors.Is(err, dirlock.ErrLocked) {
-		err = errors.New("another recorder writes to it: end that one first, or name another directory")
+	for until := time.Now().Add(lockWithin); ; time.Sleep(lockWithin / 20) {
+		lock, err := dirlock.Lock(dir)
+		if !errors.Is(err, dirlock.ErrLocked) {
+			return lock, err
+		}
+		if time.Now().After(until) {
+			return nil, ErrOtherRecorder
+		}
 	}
-	return lock, err
 }
 
 // text returns a text of the environment, "" for none.
