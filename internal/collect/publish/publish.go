@@ -56,7 +56,10 @@ type Publisher struct {
 	mu        sync.Mutex
 	timelines map[string]*timeline
 	looked    map[string]time.Time // when a session that is not followed was looked at
-	refused   bool                 // it was said that there are too many
+	evicted   map[string]evicted   // sessions whose timelines made room
+	refused   map[string]bool      // of what it was said that there is no room
+	// emptyAfter is how long a session is followed before it may make room.
+	emptyAfter time.Duration
 }
 
 // New returns a publisher that does nothing until it is run.
@@ -75,7 +78,7 @@ func New(o Options) (*Publisher, error) {
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
 	}
-	return &Publisher{o: o, timelines: make(map[string]*timeline), looked: make(map[string]time.Time)}, nil
+	return &Publisher{o: o, timelines: make(map[string]*timeline), looked: make(map[string]time.Time), evicted: make(map[string]evicted), refused: make(map[string]bool), emptyAfter: emptyAfter}, nil
 }
 
 // DefaultLatency is how long events wait for earlier ones of other streams.
@@ -89,9 +92,12 @@ func (p *Publisher) Run(ctx context.Context) error {
 	defer tick.Stop()
 	for first := true; ; first = false {
 		for _, t := range p.due(first) {
+			within, cancel := context.WithCancel(ctx)
+			t.cancel = cancel
 			all.Go(func() {
 				defer p.end(t)
-				t.run(ctx)
+				defer cancel()
+				t.run(within)
 			})
 		}
 		select {
@@ -111,8 +117,10 @@ func (p *Publisher) due(first bool) (begun []*timeline) {
 	for name := range p.looked {
 		if !slices.Contains(names, name) {
 			delete(p.looked, name) // it was removed
+			delete(p.evicted, name)
 		}
 	}
+	owners := make(map[string]string)
 	for _, name := range names {
 		last, known := p.looked[name]
 		if p.timelines[name] != nil || known && time.Since(last) < idleLook {
@@ -120,15 +128,17 @@ func (p *Publisher) due(first bool) (begun []*timeline) {
 		}
 		p.looked[name] = time.Now()
 		fromEnd := first || known
-		if fromEnd && p.o.Sessions == nil && !growsNow(filepath.Join(p.o.Dir, name)) {
+		since := time.Now().Add(-recently)
+		before, was := p.evicted[name]
+		if was && before.at.After(since) {
+			since = before.at
+		}
+		if fromEnd && p.o.Sessions == nil && !growsSince(filepath.Join(p.o.Dir, name), since) || !p.room(name, owners) {
 			continue
 		}
-		if len(p.timelines) >= maxFollowed {
-			if !p.refused {
-				p.o.Log("timeline: %d sessions are followed already; name the wanted ones by --timeline", maxFollowed)
-			}
-			p.refused = true
-			break
+		if was { // nothing of it was shown
+			fromEnd = before.fromEnd
+			delete(p.evicted, name)
 		}
 		t := newTimeline(p, name, fromEnd)
 		p.timelines[name] = t
@@ -160,8 +170,8 @@ const (
 	recently = time.Minute
 )
 
-// growsNow says whether a file of a session was written to a short time ago.
-func growsNow(session string) bool {
+// growsSince says whether a file of a session was written to since then.
+func growsSince(session string, since time.Time) bool {
 	hosts, err := os.ReadDir(session)
 	if err != nil {
 		return false
@@ -173,7 +183,7 @@ func growsNow(session string) bool {
 		}
 		for _, name := range names {
 			info, err := os.Stat(filepath.Join(session, h.Name(), filepath.FromSlash(name)))
-			if err == nil && time.Since(info.ModTime()) < recently {
+			if err == nil && info.ModTime().After(since) {
 				return true
 			}
 		}

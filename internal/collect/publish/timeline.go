@@ -23,6 +23,11 @@ type timeline struct {
 	session string
 	dir     string
 	fromEnd bool // what the session held before is left out
+	began   time.Time
+
+	// Of the publisher's goroutine alone:
+	cancel context.CancelFunc
+	ending bool // it makes room
 
 	current atomic.Pointer[run]
 	fault   atomic.Pointer[string] // why it stopped last
@@ -76,7 +81,7 @@ type HostState struct {
 }
 
 func newTimeline(p *Publisher, session string, fromEnd bool) *timeline {
-	return &timeline{p: p, session: session, dir: filepath.Join(p.o.Dir, session), fromEnd: fromEnd}
+	return &timeline{p: p, session: session, dir: filepath.Join(p.o.Dir, session), fromEnd: fromEnd, began: time.Now()}
 }
 
 // run follows until ctx ends or the session has not grown for long. After a fault it begins anew.
