@@ -102,15 +102,13 @@ func (p *Problem) near(reach int64, f func(c *trace.Channel, m trace.Message, de
 	}
 }
 
-// corners returns the host times of the corners of a clock's estimate, and of its bounds within the trace.
+// corners returns the host times of the corners of a clock's estimate and of its bounds within the trace. A node far outside
+// would constrain nothing, and cost the precision of sums.
 func (p *Problem) corners(i int) []clock.HostTime {
 	var xs []clock.HostTime
 	m, c := &p.Maps[i], &p.Clocks[i]
-	for _, k := range m.Mid {
-		xs = append(xs, k.X)
-	}
-	for _, bound := range []clock.Curve{m.Low, m.High} {
-		for _, k := range bound {
+	for _, curve := range []clock.Curve{m.Mid, m.Low, m.High} {
+		for _, k := range curve {
 			if k.X >= c.First && k.X <= c.Last {
 				xs = append(xs, k.X)
 			}

@@ -37,11 +37,8 @@ func newReference(w *world) *reference {
 			}
 		}
 		if len(xs) > 0 && !w.Fixed[c] {
-			for _, k := range w.Maps[c].Mid {
-				xs = append(xs, clock.HostTime(k.X))
-			}
-			for _, bound := range []clock.Curve{w.Maps[c].Low, w.Maps[c].High} {
-				for _, k := range bound {
+			for _, curve := range []clock.Curve{w.Maps[c].Mid, w.Maps[c].Low, w.Maps[c].High} {
+				for _, k := range curve {
 					if k.X >= w.Clocks[c].First && k.X <= w.Clocks[c].Last {
 						xs = append(xs, clock.HostTime(k.X))
 					}

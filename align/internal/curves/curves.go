@@ -1,33 +1,50 @@
 // Package curves has what several stages of alignment do to estimates.
 package curves
 
-import "meridian/clock"
+import (
+	"slices"
 
-// Outside is how far beyond its outermost knots a moved estimate gets one more, ns.
+	"meridian/clock"
+)
+
+// Outside is how far beyond the outermost of both curves' knots a moved estimate gets one more, ns.
 const Outside = 1_000_000_000_000
 
-// Continue returns an estimate that was moved, with knots beyond its ends between which it runs as the estimate did before:
-// what moved it within the trace says nothing of its rate beyond. A knot that would lie beyond clock.Limit is left out.
+// Continue returns an estimate that was moved, beyond whose ends it runs as the estimate did before: what moved it within
+// the trace says nothing of its rate beyond. Neither may be without knots. Knots that would lie beyond clock.Limit are left out.
 func Continue(moved, estimate clock.Curve) clock.Curve {
-	if len(moved) == 0 {
-		return moved
-	}
 	first, last := moved[0], moved[len(moved)-1]
-	beyond := func(end clock.Knot, by int64) (clock.Knot, bool) {
-		x := clock.Add(end.X, by)
-		shift := clock.Sub(end.Y, estimate.At(end.X, clock.Nearest))
-		y := clock.Add(estimate.At(x, clock.Nearest), shift)
-		return clock.Knot{X: x, Y: y}, clock.Valid(x) && clock.Valid(y)
+	before, after := []clock.HostTime{clock.Add(min(first.X, estimate[0].X), -Outside)}, []clock.HostTime(nil)
+	for _, k := range estimate {
+		switch {
+		case k.X < first.X:
+			before = append(before, k.X)
+		case k.X > last.X:
+			after = append(after, k.X)
+		}
 	}
-	out := make(clock.Curve, 0, len(moved)+2)
-	if k, ok := beyond(first, -Outside); ok {
-		k.Y = min(k.Y, first.Y)
-		out = append(out, k)
+	after = append(after, clock.Add(max(last.X, estimate[len(estimate)-1].X), Outside))
+	out := shifted(estimate, before, first)
+	for i := range out {
+		out[i].Y = min(out[i].Y, first.Y)
 	}
 	out = append(out, moved...)
-	if k, ok := beyond(last, Outside); ok {
+	for _, k := range shifted(estimate, after, last) {
 		k.Y = max(k.Y, last.Y)
 		out = append(out, k)
+	}
+	return slices.Clip(out)
+}
+
+// shifted returns knots of an estimate at some host times, moved as its value at a knot was.
+func shifted(estimate clock.Curve, hosts []clock.HostTime, like clock.Knot) clock.Curve {
+	shift := clock.Sub(like.Y, estimate.At(like.X, clock.Nearest))
+	var out clock.Curve
+	for _, x := range hosts {
+		y := clock.Add(estimate.At(x, clock.Nearest), shift)
+		if clock.Valid(x) && clock.Valid(y) {
+			out = append(out, clock.Knot{X: x, Y: y})
+		}
 	}
 	return out
 }
