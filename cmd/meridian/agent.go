@@ -34,6 +34,7 @@ type agentFlags struct {
 	onDemand                  bool
 	removeSent                bool
 	drain, batch              time.Duration
+	allowRun                  string
 }
 
 func newAgent() *cobra.Command {
@@ -62,6 +63,10 @@ into DIR/SESSION here. The flags behind -- are added to each recording. From ser
 --packets, --snaplen, --filter, --netns, --title, --flush, --keep), and a COMMAND with --allow-commands alone. Interrupted, it ends the
 recording; started again, it goes on.
 
+With --standby --allow-run FILE operators may also use this host in experiments ('meridian run --on agents'). They run what FILE names, as this
+user, in a directory below DIR, and nothing else. Its lines are 'use NAME' for a standard daemon, 'run PATH' for a program with any arguments,
+'run PATH ARG...' for one with these, 'env NAME' for a variable that they may set, and 'shell' for any text for sh -c.
+
 With --on-demand DIR is a flight recorder: the agent sends nothing by itself, and what 'meridian server fetch --around INSTANT' asks for as a session of its
 own. --spool or the recorder's --keep says how much stays. Give all hosts the same --session: then they exchange clock probes.
 
@@ -72,6 +77,7 @@ servers as are wanted, COMMAND was not run, or another recorder of DIR lost even
 		Example: `  meridian agent -- --kernel sched,net
   meridian agent --server nats://collector:4222 -o /var/lib/meridian/trace -- --keep 10m,2GiB --packets
   meridian agent --standby --server nats://collector:4222 -o /var/lib/meridian/sessions -- --netns web
+  meridian agent --standby --allow-run /etc/meridian/experiments --invite web.invitation
   meridian agent --invite web.invitation -- --kernel sched,net
   meridian agent --spool 4GiB --release -- --kernel sched,net --packets
   meridian agent --on-demand --session fleet --spool 4GiB -- --kernel sched,net --packets
@@ -112,6 +118,7 @@ servers as are wanted, COMMAND was not run, or another recorder of DIR lost even
 	flags.BoolVar(&f.standby, "standby", false, "record nothing until 'meridian server start' says so; DIR then has a directory for each session")
 	flags.BoolVar(&f.onDemand, "on-demand", false, "send nothing but what 'meridian server fetch --around' asks for; needs --spool or --keep")
 	flags.BoolVar(&f.allowCommands, "allow-commands", false, "with --standby: let servers run commands on this host, as this user")
+	flags.StringVar(&f.allowRun, "allow-run", "", "with --standby: let operators' experiments run on this host what `FILE` names, as this user (default: nothing)")
 	flags.BoolVar(&f.removeSent, "remove-sent", false, "with --standby: remove the trace of a session when servers have all of it")
 	f.quietFlag.add(cmd)
 	return cmd
@@ -263,8 +270,8 @@ func lostOf(sum ship.Summary) string {
 
 // options returns the shipper's.
 func (f *agentFlags) options() (o ship.Options, err error) {
-	if f.allowCommands || f.removeSent {
-		return o, wrong("--allow-commands and --remove-sent need --standby")
+	if f.allowCommands || f.removeSent || f.allowRun != "" {
+		return o, wrong("--allow-commands, --allow-run and --remove-sent need --standby")
 	}
 	if o, err = f.shipping(); err != nil {
 		return o, err

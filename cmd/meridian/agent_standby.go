@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -75,6 +76,9 @@ func (f *agentFlags) standBy(cmd *cobra.Command, args []string) error {
 	if err := f.makeDir(); err != nil {
 		return err
 	}
+	if err := f.checkAllowRun(); err != nil {
+		return err
+	}
 	lock, err := dirlock.Lock(f.dir)
 	if err != nil {
 		return fmt.Errorf("%s: %w: does another agent wait for commands there?", f.dir, err)
@@ -104,8 +108,10 @@ func (f *agentFlags) standBy(cmd *cobra.Command, args []string) error {
 	watching, stop := context.WithCancel(cmd.Context())
 	var watch errgroup.Group
 	watch.Go(func() error { c.watch(watching); return nil })
-	defer func() { stop(); _ = watch.Wait() }() // it has no error
-	if err := a.Run(cmd.Context()); err != nil {
+	watch.Go(func() error { return f.serveRuns(watching, c.Conn, log) })
+	err = a.Run(cmd.Context())
+	stop()
+	if err := errors.Join(err, watch.Wait()); err != nil {
 		return &commandEnded{err, exitFailed} // also when interrupted, which is how agents end
 	}
 	return nil

@@ -23,10 +23,8 @@ type runFlags struct {
 	outputs                    []string
 	json                       bool
 	repeatFrom, base, name     string
+	server, key                string
 }
-
-// runPlaces are where hosts can be.
-var runPlaces = []string{"namespaces", "processes", "ssh"}
 
 func newRun() *cobra.Command {
 	var f runFlags
@@ -41,7 +39,8 @@ YAML; - reads it from standard input, as a generator writes it. docs/experiments
   --schema  prints a JSON schema for editors   --plan    says what would run where, in which order
 
 Hosts are namespaces of this machine (as root; with links as the file has them), processes of this machine, which needs no
-privileges, or other machines by way of your ssh program, which copies this program where it is absent. --on chooses, and the same FILE runs on all. Nothing starts before every daemon on every host waits. When
+privileges, other machines by way of your ssh program, which copies this program where it is absent, or the agents of a server, which run what
+their own lists permit ('meridian agent --standby --allow-run'). --on chooses, and the same FILE runs on all. Nothing starts before every daemon on every host waits. When
 something fails the first cause is named, and everything is ended everywhere; so it is after ^C. ^C^C ends at once. What
 daemons leave behind is ended too, even if this command is killed.
 
@@ -53,6 +52,7 @@ undecided, a promise of the timeline could not be kept, or this system lacks wha
   meridian run --check experiment.yaml
   meridian run experiment.yaml
   meridian run experiment.yaml --on processes -o results/
+  meridian run experiment.yaml --on agents --server nats://collector:4222
   meridian run --repeat-from results/ -o again/
   generate | meridian run -`,
 		Args: cobra.MaximumNArgs(1),
@@ -60,7 +60,9 @@ undecided, a promise of the timeline could not be kept, or this system lacks wha
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.on, "on", "", "where the hosts are: `PLACE` is namespaces, processes or ssh (default: as the file says, else the first that is permitted)")
+	flags.StringVar(&f.on, "on", "", "where the hosts are: `PLACE` is namespaces, processes, ssh or agents (default: as the file says, else the first that is permitted)")
+	flags.StringVar(&f.server, "server", "", "with agents: `URL` of the broker (default: those of --key, else "+defaultBroker+")")
+	flags.StringVar(&f.key, "key", "", "with agents: `FILE` with the key of operators, where 'meridian server init' has made one")
 	flags.StringVarP(&f.dir, "output", "o", "", "make `DIR` for the results (default: the experiment's name and the time, here)")
 	flags.StringArrayVar(&f.outputs, "also", nil, "write the timeline as `NAME` too, in the directory of each run: an ending as for 'meridian align', such as all.pftrace; may be repeated")
 	flags.StringVar(&f.repeatFrom, "repeat-from", "", "repeat the run whose results are in `DIR`, with its file and its place, instead of FILE")
@@ -70,7 +72,7 @@ undecided, a promise of the timeline could not be kept, or this system lacks wha
 	flags.BoolVar(&f.schema, "schema", false, "print the JSON schema of FILE")
 	flags.BoolVar(&f.json, "json", false, "print the reports of all runs as JSON instead of the table")
 	f.quietFlag.add(cmd)
-	completions(cmd, map[string]cobra.CompletionFunc{"on": choices(runPlaces...), "also": choices("timeline.pftrace", "timeline.plot")})
+	completions(cmd, map[string]cobra.CompletionFunc{"on": choices(file.PlaceNames...), "also": choices("timeline.pftrace", "timeline.plot")})
 	cmd.MarkFlagsMutuallyExclusive("repeat-from", "new", "schema")
 	return cmd
 }
@@ -101,8 +103,8 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 		args = []string{path}
 	case len(args) == 0:
 		return wrong("no FILE given; --new prints one to begin with")
-	case f.on != "" && !slices.Contains(runPlaces, f.on):
-		return wrong("--on %s: want %s", f.on, strings.Join(runPlaces, ", "))
+	case f.on != "" && !slices.Contains(file.PlaceNames, f.on):
+		return wrong("--on %s: want %s", f.on, strings.Join(file.PlaceNames, ", "))
 	}
 	e, err := f.read(cmd, args[0])
 	if err != nil {

@@ -75,11 +75,8 @@ func (f *runFlags) one(cmd *cobra.Command, e *file.Experiment, run *file.Run, di
 	if err := verdict.Begin(dir, r, run); err != nil {
 		return nil, err
 	}
-	on := f.on
-	if on == "" {
-		on = run.Place
-	}
-	p, err := place.Open(on, place.Options{Run: run, Args: []string{runHostCommand}})
+	p, leave, err := f.place(cmd, run, log)
+	defer leave()
 	if err != nil {
 		return r, r.End(cmd.Context(), run, schedule.NotPlaced(err, r.Started), nil)
 	}
@@ -101,6 +98,26 @@ func (f *runFlags) one(cmd *cobra.Command, e *file.Experiment, run *file.Run, di
 	}
 	// After an interrupt as well: what was recorded until then is on the timeline. A second one ends at once.
 	return r, r.End(context.WithoutCancel(cmd.Context()), run, result, f.outputs)
+}
+
+// place starts the hosts of a run. leave gives up what is needed until they have ended.
+func (f *runFlags) place(cmd *cobra.Command, run *file.Run, log func(string, ...any)) (p *place.Place, leave func(), err error) {
+	on := f.on
+	if on == "" {
+		on = run.Place
+	}
+	o := place.Options{Run: run, Args: []string{runHostCommand}}
+	leave = func() {}
+	if on == "agents" {
+		if o.Agents, err = connectAsOperator(f.server, f.key, log); err != nil {
+			return nil, leave, err
+		}
+		leave = o.Agents.Close
+	} else if f.server != "" || f.key != "" {
+		return nil, leave, errors.New("--server and --key are of --on agents")
+	}
+	p, err = place.Open(cmd.Context(), on, o)
+	return p, leave, err
 }
 
 // keepFiles reads files of an experiment and keeps them with the results, for --repeat-from.

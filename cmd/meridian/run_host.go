@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"meridian/internal/experiment/allow"
 	"meridian/internal/experiment/daemons"
 	"meridian/internal/experiment/host"
 	"meridian/internal/experiment/keeper"
@@ -24,6 +25,7 @@ const (
 // newRunHost is a host of an experiment: the keeper, and below it the host's process.
 func newRunHost() *cobra.Command {
 	kept := false
+	list, base := "", ""
 	cmd := &cobra.Command{
 		Use:    runHostCommand,
 		Short:  "Be a host of an experiment, for 'meridian run'",
@@ -31,9 +33,20 @@ func newRunHost() *cobra.Command {
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if kept {
-				return host.Run(cmd.Context(), host.Options{In: os.Stdin, Out: os.Stdout, Meridian: thisBuild().String()})
+				o := host.Options{In: os.Stdin, Out: os.Stdout, Meridian: thisBuild().String(), Standard: runDaemonCommand}
+				if cmd.Flags().Changed("allow") {
+					var err error
+					if o.Allow, err = allow.Read(list); err != nil {
+						return err
+					}
+				}
+				return host.Run(cmd.Context(), o)
 			}
-			code, err := keeper.Run([]string{runHostCommand, "--kept"})
+			args := []string{runHostCommand, "--kept"}
+			if cmd.Flags().Changed("allow") {
+				args = append(args, "--allow", list)
+			}
+			code, err := keeper.Run(base, args)
 			if err == nil && code != 0 {
 				err = fmt.Errorf("the host's process ended with exit code %d", code)
 			}
@@ -41,6 +54,8 @@ func newRunHost() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&kept, "kept", false, "be the host's process")
+	cmd.Flags().StringVar(&list, "allow", "", "permit what `FILE` names, and nothing else (default: everything)")
+	cmd.Flags().StringVar(&base, "base", "", "work below `DIR`")
 	return cmd
 }
 

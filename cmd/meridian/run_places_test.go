@@ -16,7 +16,7 @@ import (
 
 // placesFile is an experiment whose result says what it did where: state between phases, files of the experiment, gathered files.
 const placesFile = `files: [adder.sh, sub/data]
-hosts: {a: {ssh: "%", address: 127.77.0.1}, b: {ssh: "%", address: 127.77.0.2}}
+hosts: {a: {ssh: "%", address: 127.77.0.1}, b: {ssh: "%", agent: b.example.org, address: 127.77.0.2}}
 daemons:
   adder: {hosts: all, run: [sh, adder.sh], speaks: true}
   copies: {host: b, shell: "cp sub/data copy; cat copy", gather: [copy]}
@@ -56,8 +56,8 @@ type played struct {
 	}
 }
 
-// TestAFileDoesTheSameEverywhere runs a file as processes, in namespaces and by ssh: phases, results and answers are the same.
-// The server of ssh is OpenSSH's on the loopback interface.
+// TestAFileDoesTheSameEverywhere runs a file as processes, in namespaces, by ssh and at agents: phases, results and answers are the same.
+// The server of ssh is OpenSSH's on the loopback interface, as is the server of the agents.
 func TestAFileDoesTheSameEverywhere(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) {
@@ -71,9 +71,9 @@ func TestAFileDoesTheSameEverywhere(t *testing.T) {
 	write("e.yaml", strings.ReplaceAll(placesFile, "%", "there"), 0o666)
 	write("adder.sh", adderDaemon, 0o666)
 	write("sub/data", strings.Repeat("0123456789abcdef", 50_000), 0o666) // several lines of the protocol
-	run := func(t *testing.T, on, bin string) string {
+	run := func(t *testing.T, on, bin string, flags ...string) string {
 		out := filepath.Join(dir, "out-"+on)
-		c := exec.Command("meridian", "run", filepath.Join(dir, "e.yaml"), "--on", on, "-o", out, "-q")
+		c := exec.Command("meridian", append([]string{"run", filepath.Join(dir, "e.yaml"), "--on", on, "-o", out, "-q"}, flags...)...)
 		c.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "PATH=") }), "PATH="+strings.TrimPrefix(bin+":"+os.Getenv("PATH"), ":"))
 		text, _ := c.CombinedOutput() // one answer is no
 		b, err := os.ReadFile(filepath.Join(out, "report.json"))
@@ -106,6 +106,14 @@ func TestAFileDoesTheSameEverywhere(t *testing.T) {
 		testneed.Root(t, "network namespaces")
 		testneed.Program(t, "ip")
 		same(t, run(t, "namespaces", ""))
+	})
+	t.Run("agents", func(t *testing.T) {
+		f := newFleet(t)
+		list := f.allowing("shell\nrun "+testneed.Program(t, "sh")+"\n", "a", "b.example.org")
+		same(t, run(t, "agents", "", "--server", f.url))
+		if left, err := filepath.Glob(filepath.Join(f.dir, "*", ".run", "*")); err != nil || len(left) > 0 {
+			t.Errorf("%s: left behind: %v, %v", list, left, err)
+		}
 	})
 	t.Run("ssh", func(t *testing.T) {
 		bin, cache := sshServer(t)

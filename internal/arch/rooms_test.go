@@ -44,6 +44,7 @@ var mayImport = map[string][]string{
 	"internal/collect/excerpt":  {"internal/collect/wire", "internal/retention", "format/ctf", "trace"}, // packets by their times, and what was dropped as an event
 	"internal/collect/ondemand": {"internal/collect/excerpt", "internal/collect/ship", "internal/collect/standby", "internal/collect/wire"},
 	"internal/collect/publish":  {"internal/collect/wire", "internal/live", "internal/filter", "order", "format/ctf", "format/jsonl", "trace", "clock"},
+	"internal/collect/tunnel":   {"internal/collect/wire"},
 	"internal/realtime":         {"clock"},
 	"internal/record":           {"internal/dirlock", "internal/realtime", "internal/record/tracefs", "internal/steering", "internal/retention", "internal/spool", "internal/filter", "sensor/ring", "sensor/tsdl", "format/...", "trace", "clock"},
 	"internal/record/tracefs":   {"internal/record/kernel", "internal/record/internal/...", "internal/kernel", "trace", "clock"},
@@ -68,8 +69,11 @@ var mayImport = map[string][]string{
 	"internal/experiment/file":     {"internal/experiment/protocol", "internal/filter"},
 	"internal/experiment/keeper":   {},
 	// A host emits when phases begin and end, so the recorder has them.
-	"internal/experiment/host":     {"internal/experiment/keeper", "internal/experiment/protocol", "sensor"},
-	"internal/experiment/place":    {"internal/experiment/file", "internal/experiment/protocol"},
+	"internal/experiment/host": {"internal/experiment/allow", "internal/experiment/keeper", "internal/experiment/protocol", "sensor"},
+	// Hosts of an experiment may be behind the agents of a server.
+	"internal/experiment/place":    {"internal/experiment/file", "internal/experiment/protocol", "internal/collect/tunnel", "internal/collect/wire"},
+	"internal/experiment/remote":   {"internal/collect/tunnel"},
+	"internal/experiment/allow":    {},
 	"internal/experiment/schedule": {"internal/experiment/file", "internal/experiment/place", "internal/experiment/protocol"},
 	// What became of a run: its timeline is the pipeline's.
 	"internal/experiment/verdict": {"internal/experiment/file", "internal/experiment/protocol", "internal/experiment/schedule",

@@ -42,11 +42,14 @@ var permissions = map[Role]Permissions{
 			hosts + ownHost + ".fill.*",
 			hosts + ownHost + ".open.*",
 			hosts + ownHost + ".alive",
+			hosts + ownHost + "." + runOut + "*",
 		},
 		Subscribe: []string{
 			hosts + ownHost + ".ack",
 			hosts + ownHost + ".plan",
 			hosts + ownHost + ".command",
+			hosts + ownHost + "." + runOpen,
+			hosts + ownHost + "." + runIn + "*",
 			hosts + ownHost + ".inbox.>",
 			servers + "*.alive",
 			// discovery and statistics of NATS micro services
@@ -59,10 +62,13 @@ var permissions = map[Role]Permissions{
 	OperatorRole: {
 		Publish: []string{
 			root + "control.>",
+			hosts + "*." + runOpen,
+			hosts + "*." + runIn + "*",
 			"$SRV.>", // discovery and statistics of NATS micro services
 		},
 		Subscribe: []string{
 			hosts + "*.alive",
+			hosts + "*." + runOut + "*",
 			servers + "*.alive",
 			sessions + ">",
 			"_INBOX.>",

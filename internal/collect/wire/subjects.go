@@ -15,6 +15,9 @@ import (
 //	meridian.v1.host.HOST.alive            status of the agent, each second
 //	meridian.v1.host.HOST.inbox.*          answers to the agent's requests
 //	meridian.v1.host.HOST.command          request: what a server asks of the agent
+//	meridian.v1.host.HOST.run.open         an operator wants a host process for an experiment
+//	meridian.v1.host.HOST.run.in.RUN       frames of its stream to the agent
+//	meridian.v1.host.HOST.run.out.RUN      frames of its stream to the operator
 //	meridian.v1.server.SERVER.alive        status of a server, twice a second
 //	meridian.v1.server.SERVER.session      a session that an operator started or stopped, for the other servers
 //

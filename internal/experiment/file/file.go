@@ -72,6 +72,7 @@ type Value struct {
 type Host struct {
 	Name    string
 	SSH     string // destination for ssh; "" for its name
+	Agent   string // name of the host at a server; "" for its name
 	Address string // under which others reach it; "" for that of its place
 	At      Position
 }

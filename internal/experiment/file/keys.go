@@ -28,7 +28,7 @@ const (
 var tables = map[string][]key{
 	"experiment": {
 		{"name", formWord, "name of the experiment and of the directory of its results (default: of the file)", false},
-		{"on", formWord, "where hosts are unless --on says otherwise: namespaces, processes, ssh", false},
+		{"on", formWord, "where hosts are unless --on says otherwise: namespaces, processes, ssh, agents", false},
 		{"timeout", formDuration, "of a whole run, such as 5m (default 10m)", false},
 		{"vars", formAny, "values for ${name}", false},
 		{"matrix", formAxes, "values for ${name}: a run for each combination", false},
@@ -43,6 +43,7 @@ var tables = map[string][]key{
 	},
 	"host": {
 		{"ssh", formText, "destination for the ssh program (default: the host's name)", false},
+		{"agent", formText, "name of the host at the server, for agents (default: the host's name)", false},
 		{"address", formText, "address under which other hosts reach it (default: as the place knows it)", false},
 	},
 	"link": {
@@ -96,4 +97,4 @@ var tables = map[string][]key{
 var kinds = []string{"pair", "inversions", "lost", "exit", "equal", "result"}
 
 // PlaceNames are the values of "on".
-var PlaceNames = []string{"namespaces", "processes", "ssh"}
+var PlaceNames = []string{"namespaces", "processes", "ssh", "agents"}

@@ -108,6 +108,8 @@ func (r *reader) addHost(k, v *node, run *Run) {
 			switch key {
 			case "ssh":
 				h.SSH = v.text
+			case "agent":
+				h.Agent = v.text
 			case "address":
 				h.Address = v.text
 			}

@@ -56,8 +56,8 @@ func (h *host) start(spec *protocol.Daemon) error {
 	h.mu.Lock()
 	taken := h.daemons[spec.Name] != nil
 	h.mu.Unlock()
-	if !filepath.IsLocal(spec.Name) || strings.ContainsRune(spec.Name, '/') || taken {
-		return fmt.Errorf("daemon %q: not a name, or there twice", spec.Name)
+	if !filepath.IsLocal(spec.Name) || filepath.Base(spec.Name) != spec.Name || spec.Name == "." || taken || len(spec.Args) == 0 {
+		return fmt.Errorf("daemon %q: not a name, or there twice, or without a program", spec.Name)
 	}
 	if err := os.MkdirAll(d.dir, 0o777); err != nil {
 		return err
@@ -139,6 +139,9 @@ func (d *daemon) launch() error {
 		args = append([]string{self}, args...)
 	}
 	program, err := d.look(args[0])
+	if err == nil {
+		err = d.of.permitsDaemon(d.spec, program)
+	}
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,7 @@ import (
 	"syscall"
 	"time"
 
+	"meridian/internal/experiment/allow"
 	"meridian/internal/experiment/keeper"
 	"meridian/internal/experiment/protocol"
 )
@@ -49,6 +50,9 @@ type Options struct {
 	In       io.Reader
 	Out      io.Writer
 	Meridian string // version of this program
+	// Allow is what the owner of this host permits; nil permits everything that this process may do.
+	Allow    *allow.List
+	Standard string // argument of this program that is followed by the name of a standard daemon
 }
 
 // host is the process of an experiment on one host.
@@ -130,6 +134,9 @@ func readOrders(ctx context.Context, in io.Reader, to chan<- *protocol.Order) er
 func (h *host) obey(ctx context.Context, o *protocol.Order) error {
 	if (o.Setup == nil) == (h.setup == nil) {
 		return errors.New("orders: want one setup, first")
+	}
+	if err := h.permits(o); err != nil {
+		return err
 	}
 	switch {
 	case o.Setup != nil:

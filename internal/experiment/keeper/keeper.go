@@ -47,11 +47,11 @@ func Kept() (Directories, error) {
 }
 
 // makeDirectories makes the temporary directories: rings in memory, where the system has a directory for that.
-func makeDirectories() (d Directories, err error) {
-	if d.Work, err = os.MkdirTemp("", "meridian-run-"); err != nil {
+func makeDirectories(base string) (d Directories, err error) {
+	if d.Work, err = os.MkdirTemp(base, "meridian-run-"); err != nil {
 		return d, err
 	}
-	base := d.Work
+	base = d.Work
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		base = "/dev/shm"
 	}

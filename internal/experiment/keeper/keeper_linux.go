@@ -15,8 +15,8 @@ import (
 )
 
 // Run is the keeper's process: it starts the host process, this program with the arguments, which has its standard input and
-// output, and returns its exit code when nothing is left of it.
-func Run(args []string) (code int, err error) {
+// output, and returns its exit code when nothing is left of it. Its directory is made in base; "" for that of the system's temporary files.
+func Run(base string, args []string) (code int, err error) {
 	runtime.LockOSThread() // the death signal comes with the end of the thread that started the child
 	defer runtime.UnlockOSThread()
 	parent := os.Getppid()
@@ -26,7 +26,7 @@ func Run(args []string) (code int, err error) {
 	if err := Adopt(); err != nil {
 		return 1, err
 	}
-	dirs, err := makeDirectories()
+	dirs, err := makeDirectories(base)
 	if err != nil {
 		return 1, err
 	}

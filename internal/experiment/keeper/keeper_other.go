@@ -7,7 +7,7 @@ import "errors"
 var errLinux = errors.New("hosts of an experiment need Linux: its subreapers leave no process behind")
 
 // Run fails: only Linux has subreapers.
-func Run([]string) (int, error) { return 1, errLinux }
+func Run(string, []string) (int, error) { return 1, errLinux }
 
 // Adopt fails: only Linux has subreapers.
 func Adopt() error { return errLinux }

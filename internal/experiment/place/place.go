@@ -6,11 +6,13 @@
 //	processes    a directory of this machine for each host, and a loopback address
 //	namespaces   a network namespace of this machine for each host, and links
 //	ssh          other machines, by the user's own ssh program
+//	agents       other machines, by the agents of a server
 //
 // A place knows nothing of daemons, phases and traces.
 package place
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +22,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"meridian/internal/experiment/file"
 	"meridian/internal/experiment/protocol"
@@ -35,9 +39,11 @@ type Seat struct {
 	Out     io.Reader
 	Setup   protocol.Setup // what the place has to say in it
 
-	command *exec.Cmd
-	said    *lastBytes
+	command *exec.Cmd // nil where the process is not a child of this one
 	exited  chan struct{}
+	// What ends the process: on demand, and at once. release gives up what is held for it, nil for nothing.
+	terminate, kill, release func()
+	say                      func() string // the last that the process wrote to its standard error, or why it has gone
 }
 
 // HostError is the failure of one host.
@@ -70,7 +76,12 @@ func (p *Place) explain(err error) error {
 type Options struct {
 	Run  *file.Run
 	Args []string // of this program, by which it becomes a keeper with a host process
+	// Agents is a connection to the broker of a server, as an operator, for the place agents.
+	Agents *nats.Conn
 }
+
+// missingLinks is said of places that have a network of their own.
+const missingLinks = "links: the network between machines is as it is: rates, delays and losses are not made"
 
 // Place is where all hosts of a run are.
 type Place struct {
@@ -81,7 +92,7 @@ type Place struct {
 }
 
 // Open starts all hosts of a run in a place; an empty name is the best place that this process may use. Close must be called.
-func Open(name string, o Options) (*Place, error) {
+func Open(ctx context.Context, name string, o Options) (*Place, error) {
 	switch name {
 	case "":
 		if canNamespaces() == nil {
@@ -92,6 +103,8 @@ func Open(name string, o Options) (*Place, error) {
 		return openProcesses(o)
 	case "ssh":
 		return openSSH(o)
+	case "agents":
+		return openAgents(ctx, o)
 	case "namespaces":
 		if err := canNamespaces(); err != nil {
 			return nil, fmt.Errorf("namespaces: %w; --on processes needs no privileges", err)
@@ -127,12 +140,17 @@ func (p *Place) Close(grace time.Duration) {
 				over = true
 			}
 		}
-		_ = s.command.Process.Signal(syscall.SIGTERM) // the keeper kills the rest and ends
+		s.terminate() // the keeper kills the rest and ends
 		select {
 		case <-s.exited:
 		case <-time.After(grace):
-			_ = s.command.Process.Kill()
+			s.kill()
 			<-s.exited
+		}
+	}
+	for _, s := range all {
+		if s.release != nil {
+			s.release()
 		}
 	}
 }
@@ -140,8 +158,8 @@ func (p *Place) Close(grace time.Duration) {
 // Exited is closed when the process of the seat has ended.
 func (s *Seat) Exited() <-chan struct{} { return s.exited }
 
-// Said returns the last that a host process wrote to its standard error.
-func (s *Seat) Said() string { return s.said.String() }
+// Said returns the last that a host process wrote to its standard error, or why it has gone.
+func (s *Seat) Said() string { return s.say() }
 
 // openProcesses starts hosts as processes with a loopback address each.
 func openProcesses(o Options) (*Place, error) {
@@ -200,8 +218,11 @@ func start(host string, c *exec.Cmd) (*Seat, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Seat{Host: host, In: in, Out: out, command: c, said: new(lastBytes), exited: make(chan struct{})}
-	c.Stdout, c.Stderr = w, s.said
+	said := new(lastBytes)
+	s := &Seat{Host: host, In: in, Out: out, command: c, exited: make(chan struct{}), say: said.String}
+	s.terminate = func() { _ = c.Process.Signal(syscall.SIGTERM) }
+	s.kill = func() { _ = c.Process.Kill() }
+	c.Stdout, c.Stderr = w, said
 	c.WaitDelay = time.Second
 	err = c.Start()
 	if err = errors.Join(err, w.Close()); err != nil {

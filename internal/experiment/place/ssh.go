@@ -59,7 +59,7 @@ func openSSH(o Options) (*Place, error) {
 		}
 	}
 	if len(o.Run.Links) > 0 {
-		p.Missing = append(p.Missing, "links: the network between machines is as it is: rates, delays and losses are not made")
+		p.Missing = append(p.Missing, missingLinks)
 	}
 	return p, nil
 }
