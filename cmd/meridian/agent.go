@@ -89,6 +89,7 @@ servers as are wanted, COMMAND was not run, or another recorder of DIR lost even
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			defer onOneProcessor()() // an agent moves bytes and waits
 			switch {
 			case f.standby && f.onDemand:
 				return wrong("--on-demand cannot be used with --standby: leave one of them out")

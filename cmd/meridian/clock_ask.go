@@ -268,27 +268,27 @@ func quietBySignal(ctx context.Context, quiet func(bool)) func() error {
 	}
 }
 
-// probing counts the commands of this process that probe.
-var probing struct {
+// waiting counts the commands of this process that do little but wait.
+var waiting struct {
 	sync.Mutex
 	count, before int
 }
 
-// onOneProcessor has the runtime run Go on one processor until the function returned is called, unless the environment says on how many. Probes
-// come one at a time: each call of the kernel that waits would have threads of the runtime look for work on other processors, for
-// a fifth of the processor time in all.
+// onOneProcessor has the runtime run Go on one processor until the function returned is called, unless the environment says on how many. For commands
+// to which messages come one at a time: each of them, and each call of the kernel that waits, would have threads of the runtime look for work on other processors, for
+// a fifth of the processor time of probes and a quarter of an agent's.
 func onOneProcessor() (restore func()) {
 	if os.Getenv("GOMAXPROCS") != "" {
 		return func() {}
 	}
 	change := func(by int) {
-		probing.Lock()
-		defer probing.Unlock()
-		switch probing.count += by; {
-		case probing.count == 1 && by > 0:
-			probing.before = runtime.GOMAXPROCS(1)
-		case probing.count == 0:
-			runtime.GOMAXPROCS(probing.before)
+		waiting.Lock()
+		defer waiting.Unlock()
+		switch waiting.count += by; {
+		case waiting.count == 1 && by > 0:
+			waiting.before = runtime.GOMAXPROCS(1)
+		case waiting.count == 0:
+			runtime.GOMAXPROCS(waiting.before)
 		}
 	}
 	change(1)

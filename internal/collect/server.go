@@ -28,7 +28,7 @@ import (
 // Times of a server.
 const (
 	statusEvery = 500 * time.Millisecond
-	syncEvery   = 5 * time.Millisecond // at most, unless syncBytes have come; the disk may be slower
+	gatherFor   = 5 * time.Millisecond // chunks wait for others to be synced with, unless syncBytes have come: one sync and one ack for all of an agent's batch
 	silentAfter = 30 * time.Second     // an agent that says nothing for so long is not stored any more until it asks again
 	failEvery   = time.Second          // how often a failure of a host is told
 )
@@ -383,7 +383,7 @@ func (s *Server) advise(err error) string {
 
 // sync brings chunks to the disk and tells agents.
 func (s *Server) sync(ctx context.Context) error {
-	pause := time.NewTimer(0)
+	pause := time.NewTimer(gatherFor)
 	defer pause.Stop()
 	for {
 		select {
@@ -391,19 +391,23 @@ func (s *Server) sync(ctx context.Context) error {
 			return nil
 		case <-s.dirty:
 		}
+		pause.Reset(gatherFor)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.much:
+		case <-pause.C:
+		}
+		select {
+		case <-s.dirty: // of a chunk that is applied, so that the sync has it
+		default:
+		}
 		s.unsynced.Store(0)
 		if err := s.flush(); err != nil {
 			s.o.Log("%v", err)
 		}
 		if s.o.Conn.IsClosed() {
 			return nats.ErrConnectionClosed
-		}
-		pause.Reset(syncEvery)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-s.much:
-		case <-pause.C:
 		}
 	}
 }

@@ -44,6 +44,7 @@ type directory struct {
 	vanished []*file // gone since the account took them
 	shrunk   []*file // cut off behind something that may have been sent, since the shipper took them
 	turns    int
+	grew     bool   // a file has another size than the scan before saw
 	buffer   []byte // of the walkers, which walk one after the other
 }
 
@@ -106,7 +107,7 @@ func (d *directory) grow(f *file) error {
 	if info.Size() == f.size && f.whole == f.size {
 		return nil
 	}
-	f.size = info.Size()
+	f.size, d.grew = info.Size(), true
 	if f.size < f.whole { // cut off behind a packet that looked whole
 		f.walker, f.whole = newWalker(f.name), 0
 		d.shrunk = append(d.shrunk, f)

@@ -99,6 +99,7 @@ type Shipper struct {
 	words     chan struct{} // the directory may have grown
 	behind    atomic.Bool   // more is to be sent than may be on the way
 	fell      chan struct{} // it was not so before
+	grew      atomic.Bool   // a look at the directory has found more
 	z         *zstd.Encoder
 	raw, out  []byte
 	message   int64   // bytes that a message may carry
@@ -239,15 +240,25 @@ func take[T any](ctx context.Context, to chan<- T) nats.MsgHandler {
 	}
 }
 
-// watch says when the directory may have grown. What is written waits for more meanwhile.
+// watch says when the directory may have grown. What is written waits for more meanwhile. While each look finds that the directory has grown, nothing
+// watches it: every write would wake the process during the pause, and tell nothing.
 func (s *Shipper) watch(ctx context.Context) error {
 	w := watch.New()
 	w.Add(s.o.Dir)
 	for w.Wait(ctx, 0, lookEvery) == nil {
-		word(s.words)
-		s.rest(ctx)
+		s.grew.Store(false)
+		s.look(ctx)
+		for flows := w.Grown(); flows && s.grew.Swap(false) && w.Sleep(ctx, 0) == nil; {
+			s.look(ctx)
+		}
 	}
 	return w.Close()
+}
+
+// look has the directory looked at, and pauses.
+func (s *Shipper) look(ctx context.Context) {
+	word(s.words)
+	s.rest(ctx)
 }
 
 // rest pauses for Every, and for behindEvery from when more waits than may be on the way, if that ends earlier.
@@ -290,7 +301,11 @@ func word(to chan<- struct{}) {
 // scan looks at the directory. What could be read is sent even if something could not.
 func (s *Shipper) scan() error {
 	now := time.Now()
+	s.d.grew = false
 	err := errors.Join(s.d.scan(), s.account.take(now))
+	if s.d.grew {
+		s.grew.Store(true)
+	}
 	for _, f := range s.d.shrunk {
 		for _, p := range s.peers {
 			if err := s.cutBack(p, f, now); err != nil {

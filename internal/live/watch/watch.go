@@ -102,14 +102,22 @@ func (w *Watcher) Wait(ctx context.Context, shortest, longest time.Duration) err
 // Sleep pauses and watches nothing meanwhile: for directories that are known to grow faster than the caller looks. Each of their words would
 // wake the process and tell nothing. The next Wait returns after its shortest pause. Its error is that of ctx.
 func (w *Watcher) Sleep(ctx context.Context, d time.Duration) error {
+	w.unwatch()
+	return pause(ctx, d)
+}
+
+// unwatch takes the watches away.
+func (w *Watcher) unwatch() {
 	for dir, watched := range w.wanted {
 		if watched {
 			_ = w.notify.Remove(dir) // a directory that was removed has no watch any more
 			w.wanted[dir] = false
 		}
 	}
-	return pause(ctx, d)
 }
+
+// Grown reports whether there is a word already, and takes it: a directory has grown since the last Wait. It is false where the system gives no notice.
+func (w *Watcher) Grown() bool { return w.notify != nil && w.drain() }
 
 // drain takes the words that are there already.
 func (w *Watcher) drain() (any bool) {

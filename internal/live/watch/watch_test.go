@@ -162,3 +162,21 @@ func TestGrowthDuringASleepIsSeenByTheNextWait(t *testing.T) {
 	}
 	wait(t, w)
 }
+
+func TestGrownTakesTheWordsThatAreThere(t *testing.T) {
+	dir := t.TempDir()
+	w := newWatcher(t)
+	w.Add(dir)
+	wait(t, w) // begins to watch
+	if w.Grown() {
+		t.Error("a directory has grown to which nothing was written")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "stream"), []byte("more"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for begin := time.Now(); !w.Grown(); time.Sleep(time.Millisecond) {
+		if time.Since(begin) > long {
+			t.Fatal("growth is not noticed")
+		}
+	}
+}
