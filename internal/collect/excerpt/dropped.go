@@ -25,6 +25,7 @@ func (x *excerpt) dropped(meta *ctf.Metadata) error {
 			all = d.All
 		}
 		earliest = min(earliest, d.Begin)
+		x.recorded(cycles(d.Begin))
 		named[d.File] = *d
 		return nil
 	})

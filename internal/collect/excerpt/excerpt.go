@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,7 +37,8 @@ type Span struct{ From, To int64 }
 type Summary struct {
 	Packets int64 // of the trace, that overlap the span
 	Frames  int64 // packets of captures
-	// Recorded is when the earliest packet of the trace begins that is there, before the span or in it, ns since 1970; 0 for none.
+	// Recorded is when something was recorded at the latest for the first time, ns since 1970; 0 for never. It is of any stream, clocks included,
+	// also of what was dropped: a program that is quiet does not make a recorder begin.
 	Recorded int64
 	// Dropped is what the recorder had dropped of the span; Dropped.All counts it.
 	Dropped retention.Dropped
@@ -94,7 +96,7 @@ func Write(ctx context.Context, dir, out string, span Span) (sum Summary, err er
 	if err := x.dropped(meta); err != nil {
 		return sum, err
 	}
-	if x.any {
+	if x.any && x.earliest < math.MaxInt64-max(x.offset, 0) {
 		sum.Recorded = x.earliest + x.offset
 	}
 	return sum, os.WriteFile(filepath.Join(out, wire.Metadata), text, 0o666)
@@ -124,7 +126,7 @@ type excerpt struct {
 	offset   int64 // of the clock, ns since 1970
 	sum      *Summary
 	copied   []string // chunks of which something is in the excerpt
-	earliest int64    // when the first packet that counts begins
+	earliest int64    // when the first packet begins that is known of
 	any      bool     // whether there is one
 	latest   int64    // when the last packet ends
 }
@@ -174,9 +176,7 @@ func (x *excerpt) streams(names []string) error {
 		err = eachPacket(x.ctx, f, func(key streamKey, p place) {
 			p.file = i
 			x.latest = max(x.latest, p.end)
-			if count && (!x.any || p.begin < x.earliest) {
-				x.earliest, x.any = p.begin, true
-			}
+			x.recorded(p.begin)
 			if p.end >= span.From && p.begin <= span.To {
 				chosen[i] = append(chosen[i], p)
 				if count {
@@ -222,6 +222,13 @@ func (x *excerpt) streams(names []string) error {
 		}
 	}
 	return nil
+}
+
+// recorded notes that the recorder has recorded something at an instant.
+func (x *excerpt) recorded(at int64) {
+	if !x.any || at < x.earliest {
+		x.earliest, x.any = at, true
+	}
 }
 
 // spanOf returns the span of a file's packets, and whether they count as those of the trace.

@@ -260,6 +260,34 @@ func TestAnExcerptHasThePacketsThatOverlapAndOneOnEitherSide(t *testing.T) {
 	})
 }
 
+// A recorder began when it recorded anything: a clock reading, or what it dropped since. That no event is left from before a span says nothing.
+func TestARecorderBeganBeforeWhatIsLeftOfItsEvents(t *testing.T) {
+	t.Parallel()
+	ticks := []int64{100, 101, 500, 501} // two packets
+	for _, c := range []struct {
+		what string
+		make func(*made)
+		want int64
+	}{
+		{"events alone", func(m *made) { m.stream(tickStream, 0, "kernel_3", ticks, 1, 0) }, 100},
+		{"the first dropped", func(m *made) { m.stream(tickStream, 0, "kernel_3", ticks, 1, 1) }, 100},
+		{"clocks before", func(m *made) {
+			m.stream(tickStream, 0, "kernel_3", ticks[2:], 1, 0)
+			m.stream(probeStream, 1, "clocks_3", []int64{7, 8}, 1, 0)
+		}, 7},
+		{"clocks alone", func(m *made) { m.stream(probeStream, 1, "clocks_3", []int64{7, 8}, 1, 0) }, 7},
+		{"nothing", func(*made) {}, -clockOffset},
+	} {
+		m := newMade(t, filepath.Join(t.TempDir(), "trace"))
+		c.make(m)
+		m.tell()
+		sum, err := Write(t.Context(), m.dir, filepath.Join(t.TempDir(), "out"), Span{clockOffset + 300, clockOffset + 600})
+		if err != nil || sum.Recorded != c.want+clockOffset {
+			t.Errorf("%s: recorded from %d, %v; want %d", c.what, sum.Recorded-clockOffset, err, c.want)
+		}
+	}
+}
+
 func TestProbesReachBeyondTheSpanAndBabeltraceReadsIt(t *testing.T) {
 	m := newMade(t, filepath.Join(t.TempDir(), "trace"))
 	var ticks, probes []int64

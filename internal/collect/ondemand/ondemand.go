@@ -220,7 +220,7 @@ func problemOf(found excerpt.Summary, span excerpt.Span) string {
 		d := found.Dropped.All
 		parts = append(parts, fmt.Sprintf("the recorder had dropped %d packets with %d events (%d bytes) of the span", d.Packets, d.Events, d.Bytes))
 	}
-	if found.Recorded > span.From && !found.Any {
+	if found.Recorded > span.From && !found.Any { // not before, as far as is known
 		parts = append(parts, "the recorder began at "+time.Unix(0, found.Recorded).UTC().Format("15:04:05.000000")+", within the span")
 	}
 	return strings.Join(parts, "; ")
