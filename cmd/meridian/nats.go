@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -72,6 +74,9 @@ func natsOptions(name string, key *trust.Key, say func(format string, args ...an
 
 // connectTo connects to a broker.
 func connectTo(urls, name string, key *trust.Key, say func(format string, args ...any), more ...nats.Option) (*nats.Conn, error) {
+	if err := checkBrokers(urls); err != nil {
+		return nil, err
+	}
 	options, err := natsOptions(name, key, say)
 	if err != nil {
 		return nil, err
@@ -117,6 +122,17 @@ func keyFile(flag, file string, role wire.Role, say func(format string, args ...
 		return nil, wrong("--%s: %s is the key of %s %s, and one of the role %s is wanted", flag, file, key.Role, key.Name, role)
 	}
 	return key, nil
+}
+
+// checkBrokers refuses what leads to no broker, however long one waits.
+func checkBrokers(list string) error {
+	for u := range strings.SplitSeq(brokerURLs(list), ",") {
+		x, err := url.Parse(u)
+		if err != nil || x.Hostname() == "" || strings.Contains(x.Hostname(), ":") && x.Host[0] != '[' || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, x.Scheme) {
+			return wrong("%q is no address of a broker: want one such as nats://collector:4222", u)
+		}
+	}
+	return nil
 }
 
 // brokerURLs adds the scheme that addresses lack.

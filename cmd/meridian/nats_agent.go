@@ -41,6 +41,9 @@ type agentConn struct {
 // connectAsHost connects to a broker as the agent of a host: answers come on a subject of its own, since it may listen to no other. A broker that
 // refuses the key is an error. One that cannot be reached is none: the connection is made when the broker is there. Run [agentConn.watch] beside it.
 func connectAsHost(urls, host string, key *trust.Key, say func(format string, args ...any)) (*agentConn, error) {
+	if err := checkBrokers(urls); err != nil {
+		return nil, err
+	}
 	options, err := natsOptions("meridian agent "+host, key, say)
 	if err != nil {
 		return nil, err

@@ -40,7 +40,7 @@ func newServer() *cobra.Command {
 
 A NATS broker runs within the server and listens on this machine alone, unless --listen says otherwise. Other machines may reach it once
 'meridian server init' has made keys: the broker then speaks TLS and accepts agents with an invitation ('meridian server invite') only. With --nats the
-server joins a broker that runs already. Several servers at one broker share the hosts; an agent's
+server joins another broker, for which it waits. Several servers at one broker share the hosts; an agent's
 --replicas says how many servers store each.
 
 With --timeline on the server orders the events of each session on one timeline while they come, as 'meridian tail' does, and publishes them to
@@ -114,7 +114,10 @@ func (f *serverFlags) run(cmd *cobra.Command) (err error) {
 		return fmt.Errorf("%s: %w: is another server running?", f.dir, err)
 	}
 	defer func() { err = errors.Join(err, s.Close(), lock.Close()) }()
-	c, follow, end, err := f.broker.connect(f.name, log)
+	c, follow, end, err := f.broker.connect(cmd.Context(), f.name, log)
+	if err != nil && cmd.Context().Err() != nil {
+		return nil // interrupted while it waited for its broker
+	}
 	if err != nil {
 		return err
 	}
@@ -133,7 +136,7 @@ func (f *serverFlags) run(cmd *cobra.Command) (err error) {
 	if timeline != nil {
 		timeline.Dir, timeline.Server, timeline.Log = f.dir, f.name, log
 		var t *timelineServer
-		if t, err = f.timeline.open(timeline, token, server, func() (*nats.Conn, error) { return f.broker.join(f.name, log) }); err != nil {
+		if t, err = f.timeline.open(timeline, token, server, func() (*nats.Conn, error) { return f.broker.join(cmd.Context(), f.name, log) }); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, t.close()) }()

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
+	"net"
 	"slices"
 	"time"
 
@@ -75,7 +77,7 @@ func (f *brokerFlags) check(dir string, say func(format string, args ...any)) (e
 const expiresSoon = 30 * 24 * time.Hour
 
 // connect connects to a broker, which runs in this process unless there is another. follow takes over changes of the users until its context ends.
-func (f *brokerFlags) connect(name string, say func(format string, args ...any)) (c *nats.Conn, follow func(context.Context) error, end func(), err error) {
+func (f *brokerFlags) connect(ctx context.Context, name string, say func(format string, args ...any)) (c *nats.Conn, follow func(context.Context) error, end func(), err error) {
 	stop := func() {}
 	follow = func(context.Context) error { return nil }
 	if f.nats == "" {
@@ -100,7 +102,7 @@ func (f *brokerFlags) connect(name string, say func(format string, args ...any))
 			follow = func(ctx context.Context) error { return followUsers(ctx, f.keys, b, o.Users, say) }
 		}
 	}
-	if c, err = f.join(name, say); err != nil {
+	if c, err = f.join(ctx, name, say); err != nil {
 		stop()
 		return nil, nil, nil, err
 	}
@@ -131,14 +133,42 @@ func (f *brokerFlags) agentFlags(c *nats.Conn) string {
 	return "--server " + f.url(c)
 }
 
-// join connects to the broker. Within this process it needs neither a socket nor TLS: chunks go from memory to memory.
-func (f *brokerFlags) join(name string, say func(format string, args ...any)) (*nats.Conn, error) {
+// join connects to the broker, and waits for another's. Within this process it needs neither a socket nor TLS: chunks go from memory to memory.
+func (f *brokerFlags) join(ctx context.Context, name string, say func(format string, args ...any)) (*nats.Conn, error) {
 	name = "meridian server " + name
 	if f.own == nil {
-		return connectTo(f.nats, name, f.key, say)
+		return f.await(ctx, name, say)
 	}
 	url, inside := f.own.InProcess()
 	return connectTo(url, name, f.key, say, inside)
+}
+
+// await connects to a broker that may begin later than this server.
+func (f *brokerFlags) await(ctx context.Context, name string, say func(format string, args ...any)) (*nats.Conn, error) {
+	for told := false; ; told = true {
+		c, err := connectTo(f.nats, name, f.key, say)
+		switch {
+		case err == nil && told:
+			say("connected to %s", c.ConnectedUrlRedacted())
+			return c, nil
+		case err == nil, !isAway(err):
+			return c, err
+		case !told:
+			say("%s cannot be reached yet: nothing is stored until it can; is a broker running there?", redacted(f.nats))
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(reconnectEvery):
+		}
+	}
+}
+
+// isAway reports whether a connection failed since no broker is there now.
+func isAway(err error) bool {
+	var failed *net.OpError
+	var name *net.DNSError
+	return errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, io.EOF) || errors.As(err, &failed) || errors.As(err, &name)
 }
 
 // followUsers lets a broker accept those who are invited, and closes the connections of those who are revoked.
