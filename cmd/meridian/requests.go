@@ -33,8 +33,9 @@ func newRequests() *cobra.Command {
 		Long: `Put traces on one time base as 'meridian align' does and list the requests in them, as CSV on stdout: how long each took, of that the
 server and both ways of the network, between which lengths each way took by the bounds of the clocks, and what of its critical path took longest.
 
-Requests are found in spans (OTLP, Jaeger), in tagged messages, and in other messages that go there and back by turns. Total, server and
-network are by one clock each, and exact. Where the bounds leave several causes, all are named, with "or" between them.
+Requests are found in spans (OTLP, Jaeger), in tagged messages, in each TCP connection of captures and kernel traces, and in other messages that go
+there and back by turns. Requests of HTTP/1, HTTP/2 and gRPC have method, path and status where a capture has their headers in clear. Total, server and
+network are by one clock each, and exact. Where one end alone was recorded the request is not divided. Where the bounds leave several causes, all are named, with "or" between them.
 "beyond" is by how much a request is beyond the median of its like: of one name, between the same hosts.`,
 		Example: `  meridian requests spans.json
   meridian requests web=web-trace/ db=db-trace/ --slowest 20 --match "GET /cart" --json
@@ -117,7 +118,7 @@ func printRequests(w io.Writer, t *view.Timeline, list *view.RequestList) error 
 	a := t.About()
 	out := csv.NewWriter(w)
 	_ = out.Write([]string{"name", "client", "server", "kind", "begin_ns", "total_ns", "beyond_ns", "server_ns", "network_ns", "client_ns",
-		"there_low_ns", "there_high_ns", "back_low_ns", "back_high_ns", "longest", "longest_beyond"}) // Flush has the error
+		"there_low_ns", "there_high_ns", "back_low_ns", "back_high_ns", "longest", "longest_beyond", "status", "sent_again", "peer"}) // Flush has the error
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	side := func(n *int64) string {
 		if n == nil {
@@ -132,13 +133,17 @@ func printRequests(w io.Writer, t *view.Timeline, list *view.RequestList) error 
 			return err
 		}
 		row := []string{r.Name, a.Hosts[a.Rows[r.Client].Host].Name, a.Hosts[a.Rows[r.Server].Host].Name, r.Kind, number(int64(a.Origin) + r.Begin), number(r.Total), number(r.Beyond)}
-		if r.Overlapping {
-			row = append(row, "", "", "", "", "", "", "", "overlapping", "")
+		if r.Overlapping || r.Alone {
+			why := "overlapping"
+			if r.Alone {
+				why = "the other end is not recorded"
+			}
+			row = append(row, "", "", "", "", "", "", "", why, "")
 		} else {
 			row = append(row, number(r.ServerTime), number(r.Network), number(r.ClientTime), side(r.There.Low), side(r.There.High), side(r.Back.Low), side(r.Back.High),
 				causeNames(t, p, p.Total), causeNames(t, p, p.Beyond))
 		}
-		_ = out.Write(row)
+		_ = out.Write(append(row, r.Status, strconv.Itoa(r.Again), r.Peer))
 	}
 	out.Flush()
 	return out.Error()

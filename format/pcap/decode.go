@@ -43,6 +43,7 @@ type Decoder struct {
 	passed         uint32 // digest of what other links than Ethernet tell of the observation point, 0 for nothing
 	outer          outer  // what the packet is inside of
 	source, target int    // where the link-layer addresses stand in frame, or noMAC
+	payload        []byte // of TCP, as far as the frame has it
 }
 
 // NewDecoder returns a decoder without flows. File is the subject of its warnings; w may be nil.
@@ -62,6 +63,7 @@ func (d *Decoder) Decode(link uint16, f *trace.Frame, p *trace.Packet) {
 	*p = trace.Packet{Time: f.Time, Flow: trace.NoFlow}
 	d.number, d.frame = f.Number, f.Data
 	d.source, d.target, d.depth, d.passed, d.outer.tunnels = noMAC, noMAC, 0, 0, 0
+	d.payload = nil
 	if link == linkEthernet {
 		d.ethernet(p, f.Data, f.Wire)
 	} else {
@@ -77,6 +79,10 @@ func (d *Decoder) Decode(link uint16, f *trace.Frame, p *trace.Packet) {
 		}
 	}
 }
+
+// Payload returns what the frame decoded last has of a TCP segment's payload: nil for other packets, and less than the packet's
+// Length where the capture cut it. It is a part of the frame's Data.
+func (d *Decoder) Payload() []byte { return d.payload }
 
 // drop says why a packet is left out of matching. One inside a tunnel is not yet: the tunnel's own packet may do.
 func (d *Decoder) drop(kind string) {

@@ -139,6 +139,8 @@ func (d *Decoder) tcp(p *trace.Packet, s *segment) bool {
 	p.TSVal = o.tsVal
 	switch {
 	case p.Length > 0:
+		content := b[min(header, len(b)):]
+		d.payload = content[:min(len(content), int(p.Length))]
 		if p.Flags&trace.SYN != 0 {
 			p.Seq++ // fast open: the SYN comes before its first byte
 		}

@@ -48,7 +48,8 @@ var mayImport = map[string][]string{
 	"internal/realtime":         {"clock"},
 	"internal/record":           {"internal/dirlock", "internal/realtime", "internal/record/tracefs", "internal/steering", "internal/retention", "internal/spool", "internal/filter", "sensor/ring", "sensor/tsdl", "format/...", "trace", "clock"},
 	"internal/record/tracefs":   {"internal/record/kernel", "internal/record/internal/...", "internal/kernel", "trace", "clock"},
-	"internal/cause":            {},
+	"internal/cause":            {"internal/plainhttp"}, // names of requests, as packets have them
+	"internal/plainhttp":        {},
 	"internal/kernel":           {"trace", "clock"},
 	"internal/steering":         {"trace", "clock"},
 	"internal/retention":        {"format/ctf", "trace"},
@@ -56,10 +57,10 @@ var mayImport = map[string][]string{
 	"internal/filter":           {"trace", "clock"},
 	"internal/show":             {"internal/show/index", "internal/filter", "format/...", "trace", "clock"},
 	"internal/show/index":       {"internal/dirlock", "trace", "clock"},
-	"internal/show/view":        {"internal/show", "internal/show/index", "internal/cause", "trace", "clock"},
+	"internal/show/view":        {"internal/show", "internal/show/index", "internal/cause/...", "internal/kernel", "internal/plainhttp", "trace", "clock"}, // the kernel's packets
 	"internal/sim":              {"trace", "clock"},
 	"internal/demo":             {"internal/pipeline", "internal/pipeline/input", "internal/show", "internal/sim", "format/...", "trace", "clock"},
-	"internal/pipeline": {"internal/pipeline/...", "internal/filter", "internal/show/...", "internal/steering",
+	"internal/pipeline": {"internal/pipeline/...", "internal/filter", "internal/plainhttp", "internal/show/...", "internal/steering",
 		"match", "align/...", "order", "order/logical", "format/...", "trace", "clock"},
 	"internal/live": {"internal/live/watch", "internal/steering", "internal/retention", "internal/pipeline/input", "internal/pipeline/usage", "internal/pipeline/source", "internal/kernel", "internal/filter", "internal/show/...", "match", "align/...", "order",
 		"format/...", "trace", "clock"},

@@ -23,6 +23,7 @@ type Message struct {
 	From, To                 int // rows
 	Sent, Received           int64
 	SentEvent, ReceivedEvent int64
+	Conversation             int32 // that it is a part of, such as a TCP connection; 0 where not known
 }
 
 // Slice is a stretch of work, or a state, on a row. Of two that overlap the deeper one says more.
@@ -50,6 +51,10 @@ type Model struct {
 	// Ends are the slices that a message begins or ends. Spans are those of them that have a name in a trace, and others.
 	Ends  []Slice
 	Spans Spans
+	// Found are the requests that were found already, in connections. Messages with a conversation above 0 are theirs.
+	Found []Request
+	// Texts are names and states of requests, by number; the first is empty.
+	Texts []string
 	// Inner are the slices with a name in a trace that no message begins or ends: work within a process.
 	Inner []Slice
 	// Slices returns what is on a row in [from, to), in any order.

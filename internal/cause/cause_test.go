@@ -360,7 +360,7 @@ func TestTheLastFinishingChildIsOnThePathOfASpan(t *testing.T) {
 		return s
 	}
 	call := func(c, s Slice) {
-		m.Messages = append(m.Messages, Message{c.Row, s.Row, c.Begin, s.Begin, c.Event, s.Event}, Message{s.Row, c.Row, s.End, c.End, s.Last, c.Last})
+		m.Messages = append(m.Messages, Message{From: c.Row, To: s.Row, Sent: c.Begin, Received: s.Begin, SentEvent: c.Event, ReceivedEvent: s.Event}, Message{From: s.Row, To: c.Row, Sent: s.End, Received: c.End, SentEvent: s.Last, ReceivedEvent: c.Last})
 	}
 	root, served := slice(0, 0, 0, 1000, 1, 0), slice(1, 1, 100, 900, 2, 1)
 	first, firstServed := slice(1, 2, 150, 300, 3, 2), slice(2, 3, 180, 280, 4, 3)
@@ -393,7 +393,7 @@ func TestExchangesAlternateAndOverlapsAreToldApart(t *testing.T) {
 	event := int64(0)
 	x := func(from, to int, sent, received int64) Message {
 		event += 2
-		return Message{from, to, sent, received, event - 1, event}
+		return Message{From: from, To: to, Sent: sent, Received: received, SentEvent: event - 1, ReceivedEvent: event}
 	}
 	for name, c := range map[string]struct {
 		messages []Message

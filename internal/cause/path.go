@@ -89,7 +89,7 @@ func (p *Paths) Of(r *Request) []Piece {
 // Between returns the path from one instant of a row to a later one of the same clock.
 func (p *Paths) Between(row int, from, to int64) []Piece {
 	w := &walk{Paths: p}
-	w.row(row, to, from, -1, 0)
+	w.row(row, to, from, -1, 0, 0)
 	slices.Reverse(w.pieces)
 	return w.pieces
 }
@@ -113,7 +113,7 @@ func (w *walk) way(x *Message, depth int) {
 
 // request walks all of a request.
 func (w *walk) request(r *Request, depth int) {
-	if r.Overlapping || depth > mostDepth {
+	if !r.Divided() || depth > mostDepth {
 		w.add(Piece{Row: r.Client, From: -1, Begin: r.Begin, End: r.End, Class: r.Class, Depth: depth, Unresolved: true})
 		return
 	}
@@ -147,7 +147,7 @@ func (w *walk) served(r *Request, depth int) {
 		w.local(r.Back.From, r.There.Received, r.Back.Sent, depth)
 		return
 	}
-	w.row(r.Back.From, r.Back.Sent, r.There.Received, r.Client, depth)
+	w.row(r.Back.From, r.Back.Sent, r.There.Received, r.Client, r.Conversation, depth)
 }
 
 // span walks a span from t back to a bound: over the child that finished last, and on from where that began. Children are
@@ -186,22 +186,22 @@ func (w *walk) span(s Slice, t, bound int64, depth int) {
 }
 
 // row walks a row from t back to a bound by its messages: what it received is taken to have been waited for, if it had
-// asked for it within the bound. Messages of the row that asked, except, are none of these.
-func (w *walk) row(row int, t, bound int64, except, depth int) {
+// asked for it within the bound. Messages of the row that asked, except, are none of these, or those of its conversation alone.
+func (w *walk) row(row int, t, bound int64, except int, asked int32, depth int) {
 	list := w.received[row]
 	for t > bound {
 		if w.steps++; w.steps > mostSteps || depth > mostDepth {
 			w.add(Piece{Row: row, From: -1, Begin: bound, End: t, Class: -1, Depth: depth, Unresolved: true})
 			return
 		}
-		q, r := w.answer(list, t, bound, except)
+		q, r := w.answer(list, t, bound, except, asked)
 		if q == nil {
 			break
 		}
 		w.local(row, q.Received, t, depth)
 		mark := len(w.pieces)
 		w.way(q, depth)
-		w.row(q.From, q.Sent, r.Received, row, depth+1)
+		w.row(q.From, q.Sent, r.Received, row, q.Conversation, depth+1)
 		w.way(r, depth)
 		for i := mark; i < len(w.pieces); i++ {
 			w.pieces[i].Assumed = true
@@ -213,19 +213,19 @@ func (w *walk) row(row int, t, bound int64, except, depth int) {
 
 // answer finds the last message that came before t, with the one that asked for it: the last that its sender had from the
 // row before, sent behind the bound.
-func (w *walk) answer(list []int, t, bound int64, except int) (q, r *Message) {
+func (w *walk) answer(list []int, t, bound int64, except int, asked int32) (q, r *Message) {
 	for i := sort.Search(len(list), func(i int) bool { return w.m.Messages[list[i]].Received > t }) - 1; i >= 0; i-- {
 		q := &w.m.Messages[list[i]]
 		if q.Received <= bound {
 			return nil, nil
 		}
-		if q.From == except || w.m.Hosts[q.From] == w.m.Hosts[q.To] {
+		if asked <= 0 && q.From == except || asked > 0 && q.Conversation == asked || w.m.Hosts[q.From] == w.m.Hosts[q.To] {
 			continue
 		}
 		theirs := w.received[q.From]
 		for k := sort.Search(len(theirs), func(k int) bool { return w.m.Messages[theirs[k]].Received > q.Sent }) - 1; k >= 0; k-- {
 			r := &w.m.Messages[theirs[k]]
-			if r.From != q.To {
+			if r.From != q.To || r.Conversation != q.Conversation {
 				continue
 			}
 			if r.Sent >= bound && r.Sent < q.Received {

@@ -9,6 +9,8 @@ import (
 const (
 	KindSpan     = "span"     // a client's span and the messages that begin and end it
 	KindExchange = "exchange" // messages that went there and back by turns
+	KindHTTP     = "http"     // of HTTP/1, by its headers
+	KindHTTP2    = "http2"    // a stream of HTTP/2
 )
 
 // Request is one request with its reply. There and Back are the messages; of an exchange of several each way, the last of
@@ -22,11 +24,19 @@ type Request struct {
 	Event, Last    int64 // the client's first and last event
 	Served         int   // of Model.Ends, the server's slice; -1 for none
 	Messages       int
-	Overlapping    bool // several were under way at once: it is not known which reply is whose
+	Name, Status   int32 // of Model.Texts
+	Peer           int32 // of one that is alone, the address of the other end
+	Conversation   int32 // as of messages
+	Again          int   // packets of it that were sent again
+	Alone          bool  // the other end was not recorded: There and Back are not set
+	Overlapping    bool  // several were under way at once: it is not known which reply is whose
 }
 
 // Total is how long it took, by the client's clock.
 func (r *Request) Total() int64 { return r.End - r.Begin }
+
+// Divided reports whether it is known what of it the server and the network took.
+func (r *Request) Divided() bool { return !r.Overlapping && !r.Alone }
 
 // ServerTime is from the request's arrival to the reply's sending, by the server's clock.
 func (r *Request) ServerTime() int64 { return r.Back.Sent - r.There.Received }
@@ -42,8 +52,8 @@ func (r *Request) ClientTime() int64 { return r.Total() - r.ServerTime() - r.Net
 // Ways returns between which lengths the two ways took.
 func (m *Model) Ways(r *Request) (there, back Interval) { return m.ways(r.There, r.Back) }
 
-// Requests lists the requests of a model, in order of their begin: first those of spans, then exchanges of the messages
-// that no span has.
+// Requests lists the requests of a model, in order of their begin: those of spans, those found in connections, and exchanges of the messages
+// that neither have.
 func (m *Model) Requests() []Request {
 	var bySent, byReceived, served byEvent // a served slice by its first event
 	for i := range m.Messages {
@@ -70,29 +80,36 @@ func (m *Model) Requests() []Request {
 		used[there], used[back] = true, true
 		out = append(out, r)
 	}
+	out = append(out, m.Found...)
 	out = append(out, m.exchanges(used)...)
 	slices.SortFunc(out, func(a, b Request) int { return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.Event, b.Event)) })
 	return out
 }
 
+// talkers are two rows, and which of their conversations.
+type talkers struct {
+	rows         [2]int
+	conversation int32
+}
+
 // exchanges finds requests in the messages that are not used: between two rows, what goes one way and then the other.
 // The client is the row that sends first.
 func (m *Model) exchanges(used []bool) (out []Request) {
-	pairs := make(map[[2]int][]int)
-	var order [][2]int
+	pairs := make(map[talkers][]int)
+	var order []talkers
 	for i := range m.Messages {
 		x := &m.Messages[i]
-		if used[i] || m.Hosts[x.From] == m.Hosts[x.To] && x.From == x.To {
+		if used[i] || x.Conversation > 0 || m.Hosts[x.From] == m.Hosts[x.To] && x.From == x.To {
 			continue
 		}
-		key := [2]int{min(x.From, x.To), max(x.From, x.To)}
+		key := talkers{[2]int{min(x.From, x.To), max(x.From, x.To)}, x.Conversation}
 		if pairs[key] == nil {
 			order = append(order, key)
 		}
 		pairs[key] = append(pairs[key], i)
 	}
 	for _, key := range order {
-		out = m.alternating(out, key, pairs[key])
+		out = m.alternating(out, key.rows, pairs[key])
 	}
 	return out
 }

@@ -103,7 +103,7 @@ func (o *Ordered) sources(kind passKind, schema *trace.Schema, w *trace.Warnings
 		if m != nil {
 			m = o.segmentMap(i)
 		}
-		packets := source.Packets(o.rowName(s.clock, o.captureRow(c)), c, o.packetFilter(s))
+		packets := source.Packets(o.rowName(s.clock, o.captureRow(c)), c, o.packetFilter(s), newPayloads(c))
 		all = append(all, o.placed(s.clock, order.EventSource{Events: packets, Host: host(s.clock), Map: m, Window: order.DefaultWindow}))
 	}
 	all = append(all, o.endpoints(host)...)

@@ -14,12 +14,28 @@ type packetSource struct {
 	n       int
 	packet  *trace.Packet
 	values  PacketValues
+	notes   Notes
+	note    []byte
+}
+
+// Notes says what is known of packets beyond what a capture in memory holds: what of HTTP begins or ends in each.
+type Notes interface {
+	// Of returns the note of a packet by its number, counted from 0, empty for none. It is asked for all packets, in their order.
+	Of(number int, p *trace.Packet) ([]byte, error)
+	Close() error
 }
 
 // Packets returns the packets of a capture as events on a row. Where pass is not nil it chooses them by number, and says
-// whether any later one may pass.
-func Packets(name string, capture *trace.Capture, pass func(number int) (pass, more bool)) trace.Source {
-	return &packetSource{row: newRow(name, trace.Device, packetClasses), capture: capture, pass: pass}
+// whether any later one may pass. Notes may be nil; the source closes them.
+func Packets(name string, capture *trace.Capture, pass func(number int) (pass, more bool), notes Notes) trace.Source {
+	return &packetSource{row: newRow(name, trace.Device, packetClasses), capture: capture, pass: pass, notes: notes}
+}
+
+func (x *packetSource) Close() error {
+	if x.notes == nil {
+		return nil
+	}
+	return x.notes.Close()
 }
 
 var packetClasses = []trace.Class{{Name: "packet", Category: "packets", Fields: []trace.Field{
@@ -33,10 +49,18 @@ var packetClasses = []trace.Class{{Name: "packet", Category: "packets", Fields: 
 	{Name: "ack", Type: trace.Type{Kind: trace.Uint, Bits: 32}},
 	{Name: "flags", Type: trace.Type{Kind: trace.Text}},
 	{Name: "number", Type: trace.Type{Kind: trace.Uint, Bits: 32}},
+	{Name: "id", Type: trace.Type{Kind: trace.Uint, Bits: 16}},
+	{Name: "http", Type: trace.Type{Kind: trace.Text}},
 }}}
 
 func (x *packetSource) Next(e *trace.Event) error {
 	for ; x.n < x.capture.Packets.Len(); x.n++ {
+		if x.notes != nil {
+			var err error
+			if x.note, err = x.notes.Of(x.n, x.capture.Packets.At(x.n)); err != nil {
+				return err
+			}
+		}
 		if x.pass != nil {
 			pass, more := x.pass(x.n)
 			if !pass && !more {
@@ -55,16 +79,29 @@ func (x *packetSource) Next(e *trace.Event) error {
 }
 
 // Values returns what is known of the packet.
-func (x *packetSource) Values() []trace.Value { return x.values.Of(x.packet, x.capture.Flows, x.n) }
+func (x *packetSource) Values() []trace.Value {
+	v := x.values.Of(x.packet, x.capture.Flows, x.n)
+	if len(x.note) > 0 {
+		v[noteField] = trace.Value{Kind: trace.Text, Data: x.note}
+	}
+	return v
+}
 
 // PacketClasses returns the classes of events that packets make.
 func PacketClasses() []trace.Class { return packetClasses }
 
 // PacketValues makes the values of such events.
 type PacketValues struct {
-	values [10]trace.Value
+	values [packetFields]trace.Value
 	text   []byte
 }
+
+// Fields of packets.
+const (
+	identityField = 10
+	noteField     = 11
+	packetFields  = 12
+)
 
 // Of returns what is known of a packet with a number, whose flow is one of those given. The values are valid until the next call.
 func (x *PacketValues) Of(p *trace.Packet, flows []trace.Flow, number int) []trace.Value {
@@ -88,6 +125,9 @@ func (x *PacketValues) Of(p *trace.Packet, flows []trace.Flow, number int) []tra
 		set(4, uint64(to.Port))
 	}
 	set(5, uint64(p.Length))
+	if p.ID != 0 {
+		set(identityField, uint64(p.ID))
+	}
 	if p.Kind == trace.TCP {
 		set(6, uint64(p.Seq))
 		set(7, uint64(p.Ack))

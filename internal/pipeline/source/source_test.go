@@ -121,7 +121,7 @@ func TestPacketsAreChosenByNumber(t *testing.T) {
 	got := play(t, Packets("packets", c, func(n int) (pass, more bool) {
 		asked++
 		return n == 1 || n == 2, n < 2
-	}))
+	}, nil))
 	if len(got) != 2 || asked != 4 {
 		t.Fatalf("%d packets, after %d questions: %q", len(got), asked, got)
 	}

@@ -20,10 +20,14 @@ type causes struct {
 	paths   *cause.Paths
 	groups  []requestGroup
 	of      []int32 // of each request, its group
+	texts   map[string]int32
 }
 
 // groupKey is what like requests have in common.
-type groupKey struct{ class, client, server int }
+type groupKey struct {
+	class, client, server int
+	name, peer            int32
+}
 
 // mostSlices bounds the slices of the clients of exchanges that are held while these are named.
 const mostSlices = 4 << 20
@@ -60,6 +64,15 @@ func (c *causes) build(t *Timeline) error {
 			return err
 		}
 	}
+	w, err := readWires(t, a)
+	if err != nil {
+		return err
+	}
+	m.Texts, c.texts = []string{""}, map[string]int32{"": 0}
+	if w != nil {
+		w.replace(m)
+		m.Found = w.requests(c.text)
+	}
 	if err := c.ends(t, a); err != nil {
 		return err
 	}
@@ -70,6 +83,22 @@ func (c *causes) build(t *Timeline) error {
 	c.paths = cause.NewPaths(m, c.list)
 	c.group()
 	return nil
+}
+
+// mostTexts bounds the names of requests; more are one name, "other requests".
+const mostTexts = 1 << 20
+
+// text numbers a name of requests.
+func (c *causes) text(s string) int32 {
+	n, known := c.texts[s]
+	if !known {
+		if len(c.texts) >= mostTexts && s != "other requests" {
+			return c.text("other requests")
+		}
+		n = int32(len(c.model.Texts))
+		c.model.Texts, c.texts[s] = append(c.model.Texts, s), n
+	}
+	return n
 }
 
 // requestGroup is like requests: of one name, between two hosts.
@@ -105,7 +134,11 @@ func (c *causes) group() {
 }
 
 func (c *causes) groupOf(r *cause.Request) groupKey {
-	return groupKey{r.Class, c.model.Hosts[r.Client], c.model.Hosts[r.Server]}
+	key := groupKey{class: r.Class, client: c.model.Hosts[r.Client], server: c.model.Hosts[r.Server], name: r.Name, peer: r.Peer}
+	if key.name != 0 {
+		key.class = -1
+	}
+	return key
 }
 
 func sliceOf(it *index.Item, row, depth int) cause.Slice {
@@ -168,7 +201,7 @@ func (c *causes) ends(t *Timeline, a *index.About) error {
 func (c *causes) name(t *Timeline, a *index.About) error {
 	clients := make(map[int][]int)
 	for i := range c.list {
-		if r := &c.list[i]; r.Kind == cause.KindExchange {
+		if r := &c.list[i]; r.Kind != cause.KindSpan {
 			clients[r.Client] = append(clients[r.Client], i)
 		}
 	}

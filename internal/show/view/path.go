@@ -115,7 +115,7 @@ func (c *causes) like(request int) (list []*cause.Blame, apart int64) {
 	at, _ := slices.BinarySearch(all, int32(request))
 	from := max(0, min(at-mostLike/2, len(all)-mostLike))
 	for _, i := range all[from:min(len(all), from+mostLike)] {
-		if int(i) == request || c.list[i].Overlapping {
+		if int(i) == request || !c.list[i].Divided() {
 			continue
 		}
 		list = append(list, c.model.Sum(c.paths.Of(&c.list[i])))

@@ -58,7 +58,7 @@ type RequestList struct {
 // Request is a request. Times are ns; instants, since the origin.
 type Request struct {
 	ID          int    `json:"id"`
-	Kind        string `json:"kind"` // span or exchange
+	Kind        string `json:"kind"` // span, exchange, http, http2
 	Name        string `json:"name"`
 	Client      int    `json:"client"` // row
 	Server      int    `json:"server"`
@@ -73,7 +73,11 @@ type Request struct {
 	Event       int64  `json:"event"` // that begins it
 	Last        int64  `json:"last"`
 	Messages    int    `json:"messages"`
+	Status      string `json:"status,omitempty"`
+	Again       int    `json:"again,omitempty"`       // packets of it that were sent again
+	Peer        string `json:"peer,omitempty"`        // address of the other end, where that was not recorded
 	Overlapping bool   `json:"overlapping,omitempty"` // it cannot be divided
+	Alone       bool   `json:"alone,omitempty"`       // the other end was not recorded, so it is not divided either
 }
 
 // Length is a length, by the estimate, and between which it truly is; nil where that is not known.
@@ -100,6 +104,7 @@ type RequestGroup struct {
 	Name   string `json:"name"`
 	Client int    `json:"client"` // host
 	Server int    `json:"server"`
+	Peer   string `json:"peer,omitempty"`
 	Count  int    `json:"count"`
 	P50    int64  `json:"p50"`
 	P90    int64  `json:"p90"`
@@ -119,7 +124,7 @@ func (t *Timeline) Requests(q RequestQuery) (*RequestList, error) {
 	wanted := make([]bool, len(c.groups))
 	for g := range c.groups {
 		key := &c.groups[g]
-		wanted[g] = holdsAll(strings.ToLower(nameOf(a, key.class)+" "+a.Hosts[key.client].Name+" "+a.Hosts[key.server].Name), words)
+		wanted[g] = holdsAll(strings.ToLower(c.nameOf(a, key.class, key.name)+" "+a.Hosts[key.client].Name+" "+a.Hosts[key.server].Name+" "+c.model.Texts[key.peer]), words)
 	}
 	type entry struct {
 		value int64
@@ -148,7 +153,7 @@ func (t *Timeline) Requests(q RequestQuery) (*RequestList, error) {
 		key := &c.groups[g]
 		slices.Sort(totals)
 		at := func(percent int) int64 { return totals[max(0, (len(totals)*percent+99)/100-1)] }
-		out.Groups = append(out.Groups, RequestGroup{Name: nameOf(a, key.class), Client: key.client, Server: key.server, Count: len(totals),
+		out.Groups = append(out.Groups, RequestGroup{Name: c.nameOf(a, key.class, key.name), Peer: c.model.Texts[key.peer], Client: key.client, Server: key.server, Count: len(totals),
 			P50: at(50), P90: at(90), P99: at(99), Most: totals[len(totals)-1]})
 	}
 	slices.SortFunc(out.Groups, func(x, y RequestGroup) int {
@@ -167,8 +172,11 @@ func holdsAll(text string, words []string) bool {
 	return true
 }
 
-// nameOf names a class; an exchange within no slice is one of messages alone.
-func nameOf(a *index.About, class int) string {
+// nameOf names requests: by their headers, else by the class of a slice; an exchange within no slice is one of messages alone.
+func (c *causes) nameOf(a *index.About, class int, name int32) string {
+	if name != 0 {
+		return c.model.Texts[name]
+	}
 	if class < 0 || class >= len(a.Classes) {
 		return "messages"
 	}
@@ -184,7 +192,7 @@ func sortValue(r *cause.Request, by string, median int64) int64 {
 		return r.Total() - median
 	case by == "" || by == "total":
 		return r.Total()
-	case r.Overlapping: // not divided
+	case !r.Divided():
 		return -1
 	case by == "server":
 		return r.ServerTime()
@@ -196,9 +204,10 @@ func sortValue(r *cause.Request, by string, median int64) int64 {
 
 func (c *causes) request(a *index.About, i int) Request {
 	r := &c.list[i]
-	out := Request{ID: i, Kind: r.Kind, Name: nameOf(a, r.Class), Client: r.Client, Server: r.Server, Begin: r.Begin, Total: r.Total(),
-		Beyond: r.Total() - c.groups[c.of[i]].median, Event: r.Event, Last: r.Last, Messages: r.Messages, Overlapping: r.Overlapping}
-	if !r.Overlapping {
+	out := Request{ID: i, Kind: r.Kind, Name: c.nameOf(a, r.Class, r.Name), Client: r.Client, Server: r.Server, Begin: r.Begin, Total: r.Total(),
+		Beyond: r.Total() - c.groups[c.of[i]].median, Event: r.Event, Last: r.Last, Messages: r.Messages,
+		Status: c.model.Texts[r.Status], Again: r.Again, Peer: c.model.Texts[r.Peer], Overlapping: r.Overlapping, Alone: r.Alone}
+	if r.Divided() {
 		there, back := c.model.Ways(r)
 		out.ClientTime, out.ServerTime, out.Network = r.ClientTime(), r.ServerTime(), r.Network()
 		out.There, out.Back = lengthOf(r.There.Received-r.There.Sent, there), lengthOf(r.Back.Received-r.Back.Sent, back)

@@ -1,0 +1,53 @@
+package index
+
+import "meridian/trace"
+
+// Scanned is an event of [Index.Scan], valid until the next.
+type Scanned struct {
+	Event  int64
+	At     int64 // ns since the origin
+	Row    int
+	Class  int
+	Phase  trace.Phase
+	coded  decoder
+	values []trace.Value
+}
+
+// Fields returns the fields of a class.
+func (x *Index) Fields(class int) []trace.Field { return x.fields[class] }
+
+// Scan shows all events of some classes in the order of the timeline, until see returns an error, which it returns. The cost is
+// that of the blocks in which such classes occur.
+func (x *Index) Scan(wanted func(class int) bool, see func(*Scanned) error) error {
+	var classes uint64
+	want := make([]bool, len(x.fields))
+	for c := range want {
+		if want[c] = wanted(c); want[c] {
+			classes |= 1 << (c % 64)
+		}
+	}
+	if classes == 0 {
+		return nil
+	}
+	var s Scanned
+	return scanEvents(fileLanes{x}, 0, func(b *block) bool { return b.classes&classes != 0 }, func(number int64, h *head, values *decoder) (bool, error) {
+		if !want[h.class] {
+			return true, nil
+		}
+		s.Event, s.At, s.Row, s.Class, s.Phase, s.coded = number, h.at, h.row, int(h.class), trace.Phase(h.flags&phaseBits), *values
+		return true, see(&s)
+	})
+}
+
+// Values returns the values of the event's fields: fewer than the class has where the event has fewer, none where it has none. They
+// are valid until the next event.
+func (s *Scanned) Values() ([]trace.Value, error) {
+	s.values = s.values[:0]
+	for d := s.coded; len(d.b) > 0; {
+		s.values = append(s.values, d.value(0))
+		if d.bad {
+			return nil, damaged("the fields of event %d cannot be read", s.Event)
+		}
+	}
+	return s.values, nil
+}

@@ -1,0 +1,299 @@
+package view
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+
+	"meridian/internal/cause"
+	"meridian/internal/cause/wire"
+	"meridian/internal/kernel"
+	"meridian/internal/plainhttp"
+	"meridian/internal/show/index"
+	"meridian/trace"
+)
+
+// wires are the packets of a timeline.
+type wires struct {
+	set     *wire.Set
+	row     map[int]int           // of each host, the row that stands for its packets
+	stamps  [][]int64             // of each host, the instants of its TCP packets
+	others  []map[int64]int32     // of each host, the instants of other packets, with their connection
+	local   []map[netip.Addr]bool // of each host, its addresses
+	numbers map[[2]netip.AddrPort]int32
+}
+
+// mostPackets bounds the packets that are held, some 150 bytes each. Without more, the requests of a larger timeline are those of its
+// first packets, which the list says.
+const mostPackets = 8 << 20
+
+var errEnough = errors.New("enough packets")
+
+// packetReader reads the packets of events, of captures and of kernels.
+type packetReader struct {
+	kernels map[int]*kernel.Segments // by host
+	classes []packetClass
+}
+
+type packetClass struct {
+	class   trace.Class
+	kernel  bool
+	capture bool
+	at      [12]int // of a capture's packets: fields by captureFields
+}
+
+var captureFields = [12]string{"protocol", "source", "source_port", "destination", "destination_port", "length", "seq", "ack", "flags", "number", "id", "http"}
+
+func newPacketReader(t *Timeline, a *index.About) *packetReader {
+	r := &packetReader{kernels: make(map[int]*kernel.Segments), classes: make([]packetClass, len(a.Classes))}
+	var s kernel.Segments
+	for i := range a.Classes {
+		c := &r.classes[i]
+		c.class = trace.Class{Name: a.Classes[i].Name, Category: a.Classes[i].Category, Fields: t.Fields(i)}
+		c.kernel = s.Reads(&c.class)
+		if c.capture = c.class.Name == "packet" && c.class.Category == "packets"; !c.capture {
+			continue
+		}
+		for k, name := range captureFields {
+			c.at[k] = slices.IndexFunc(c.class.Fields, func(f trace.Field) bool { return f.Name == name })
+		}
+	}
+	return r
+}
+
+func (r *packetReader) wants(class int) bool {
+	return r.classes[class].kernel || r.classes[class].capture
+}
+
+// read returns the packet of an event; false if it has none of TCP. UDP is returned with its ends alone, which udp says.
+func (r *packetReader) read(e *index.Scanned, host int) (p wire.Packet, from, to netip.AddrPort, udp, ok bool, err error) {
+	c := &r.classes[e.Class]
+	values, err := e.Values()
+	if err != nil {
+		return p, from, to, false, false, err
+	}
+	p = wire.Packet{At: e.At, Event: e.Event, Host: host, Row: e.Row}
+	if c.kernel {
+		s := r.kernels[host]
+		if s == nil {
+			s = new(kernel.Segments)
+			r.kernels[host] = s
+		}
+		x, f, t, ok := s.Of(e.Class, &c.class, values)
+		if !ok {
+			return p, from, to, false, false, nil
+		}
+		p.Out, p.Flags, p.ID, p.Seq, p.Ack, p.Length = x.From == trace.Sent, x.Flags, x.ID, x.Seq, x.Ack, x.Length
+		return p, netip.AddrPortFrom(f.Addr, f.Port), netip.AddrPortFrom(t.Addr, t.Port), false, true, nil
+	}
+	text := func(k int) string {
+		if at := c.at[k]; at >= 0 && at < len(values) && values[at].Kind == trace.Text {
+			return string(values[at].Data)
+		}
+		return ""
+	}
+	number := func(k int) uint64 {
+		if at := c.at[k]; at >= 0 && at < len(values) && values[at].Kind == trace.Uint {
+			return values[at].Bits
+		}
+		return 0
+	}
+	protocol := text(0)
+	f, errF := netip.ParseAddr(text(1))
+	t, errT := netip.ParseAddr(text(3))
+	if udp = protocol == "UDP"; protocol != "TCP" && !udp || errF != nil || errT != nil {
+		return p, from, to, false, false, nil
+	}
+	p.Length, p.Seq, p.Ack, p.ID = uint32(number(5)), uint32(number(6)), uint32(number(7)), uint16(number(10))
+	for _, letter := range text(8) {
+		switch letter {
+		case 'F':
+			p.Flags |= trace.FIN
+		case 'S':
+			p.Flags |= trace.SYN
+		case 'R':
+			p.Flags |= trace.RST
+		case '.':
+			p.Flags |= trace.ACK
+		}
+	}
+	p.HTTP = plainhttp.Parse(text(11))
+	return p, netip.AddrPortFrom(f, uint16(number(2))), netip.AddrPortFrom(t, uint16(number(4))), udp, true, nil
+}
+
+// readWires reads the packets of a timeline; nil if it has none.
+func readWires(t *Timeline, a *index.About) (*wires, error) {
+	r := newPacketReader(t, a)
+	w := &wires{set: wire.NewSet(), row: make(map[int]int), stamps: make([][]int64, len(a.Hosts)), others: make([]map[int64]int32, len(a.Hosts)),
+		local: make([]map[netip.Addr]bool, len(a.Hosts)), numbers: make(map[[2]netip.AddrPort]int32)}
+	for h := range a.Hosts {
+		w.local[h] = make(map[netip.Addr]bool)
+		for _, text := range a.Hosts[h].Addresses {
+			if addr, err := netip.ParseAddr(text); err == nil {
+				w.local[h][addr] = true
+			}
+		}
+	}
+	byKernel := make([]bool, len(a.Hosts)) // the kernel's packets are recorded: those of a capture are the same
+	left := mostPackets
+	var captured []capturedPacket
+	err := t.Scan(r.wants, func(e *index.Scanned) error {
+		host := a.Rows[e.Row].Host
+		p, from, to, udp, ok, err := r.read(e, host)
+		if err != nil || !ok {
+			return err
+		}
+		if left--; left < 0 {
+			return errEnough
+		}
+		switch {
+		case udp:
+			w.other(host, e.At, from, to)
+		case r.classes[e.Class].kernel:
+			byKernel[host] = true
+			w.add(p, from, to)
+		default:
+			captured = append(captured, capturedPacket{p, from, to})
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return nil, err
+	}
+	w.addCaptured(captured, byKernel)
+	if w.set.Connections() == 0 && len(w.numbers) == 0 {
+		return nil, nil
+	}
+	w.set.Join()
+	return w, nil
+}
+
+type capturedPacket struct {
+	wire.Packet
+	from, to netip.AddrPort
+}
+
+// addCaptured adds the packets of captures. Which way they went is told by the addresses of their hosts: those that are known,
+// else the one that most of the host's packets have.
+func (w *wires) addCaptured(list []capturedPacket, byKernel []bool) {
+	counts := make([]map[netip.Addr]int, len(w.local))
+	for i := range list {
+		x := &list[i]
+		if counts[x.Host] == nil {
+			counts[x.Host] = make(map[netip.Addr]int)
+		}
+		counts[x.Host][x.from.Addr()]++
+		counts[x.Host][x.to.Addr()]++
+	}
+	for h, of := range counts {
+		if len(w.local[h]) > 0 {
+			continue
+		}
+		var most netip.Addr
+		for addr, n := range of {
+			if n > of[most] || n == of[most] && addr.Less(most) {
+				most = addr
+			}
+		}
+		if most.IsValid() {
+			w.local[h][most] = true
+		}
+	}
+	for i := range list {
+		x := &list[i]
+		x.Out = w.local[x.Host][x.from.Addr()]
+		if byKernel[x.Host] {
+			if len(x.HTTP) > 0 {
+				w.set.Name(x.from, x.to, x.Host, x.Seq, x.HTTP)
+			}
+			w.stamps[x.Host] = append(w.stamps[x.Host], x.At)
+			continue
+		}
+		w.add(x.Packet, x.from, x.to)
+	}
+	for h := range w.stamps {
+		slices.Sort(w.stamps[h])
+	}
+}
+
+func (w *wires) add(p wire.Packet, from, to netip.AddrPort) {
+	if _, known := w.row[p.Host]; !known {
+		w.row[p.Host] = p.Row
+	}
+	w.stamps[p.Host] = append(w.stamps[p.Host], p.At)
+	w.set.Add(p, from, to)
+}
+
+// other notes a packet that is not of TCP.
+func (w *wires) other(host int, at int64, from, to netip.AddrPort) {
+	key := [2]netip.AddrPort{from, to}
+	if from.Compare(to) > 0 {
+		key = [2]netip.AddrPort{to, from}
+	}
+	n, known := w.numbers[key]
+	if !known {
+		n = int32(len(w.numbers)) + 1
+		w.numbers[key] = n
+	}
+	if w.others[host] == nil {
+		w.others[host] = make(map[int64]int32)
+	}
+	w.others[host][at] = n
+}
+
+// replace takes the messages out that are TCP's packets, puts those of the connections in, and tells apart the conversations of others.
+func (w *wires) replace(m *cause.Model) {
+	is := func(host int, at int64) bool {
+		_, found := slices.BinarySearch(w.stamps[host], at)
+		return found
+	}
+	m.Messages = slices.DeleteFunc(m.Messages, func(x cause.Message) bool {
+		return is(m.Hosts[x.From], x.Sent) && is(m.Hosts[x.To], x.Received)
+	})
+	for i := range m.Messages {
+		x := &m.Messages[i]
+		if n := w.others[m.Hosts[x.From]][x.Sent]; n != 0 && n == w.others[m.Hosts[x.To]][x.Received] {
+			x.Conversation = -n
+		}
+	}
+	w.set.Payloads(func(p *wire.Packet) {
+		if p.Out || p.Other == nil {
+			return
+		}
+		m.Messages = append(m.Messages, w.message(p.Other, p))
+	})
+}
+
+// message is a packet that was received.
+func (w *wires) message(sent, received *wire.Packet) cause.Message {
+	return cause.Message{From: w.row[sent.Host], To: w.row[received.Host], Sent: sent.At, Received: received.At, SentEvent: sent.Event, ReceivedEvent: received.Event,
+		Conversation: received.Connection + 1}
+}
+
+// requests returns the requests of the connections. Texts numbers names.
+func (w *wires) requests(texts func(string) int32) (out []cause.Request) {
+	for _, r := range w.set.Requests() {
+		x := cause.Request{Kind: [...]string{cause.KindExchange, cause.KindHTTP, cause.KindHTTP2}[r.Kind], Class: -1, Begin: r.First.At, End: r.Last.At,
+			Event: r.First.Event, Last: r.Last.Event, Served: -1, Messages: r.Packets, Again: r.Again, Overlapping: r.Overlaps,
+			Name: texts(r.Name), Conversation: r.Connection + 1}
+		status := r.Status
+		if r.GRPC != "" {
+			status = "grpc " + r.GRPC
+		}
+		x.Status = texts(status)
+		here := w.row[r.First.Host]
+		x.Client, x.Server = here, here
+		from, to := w.set.Ends(r.Connection, r.Direction)
+		sent, answer := r.Sent.Other, r.Answer.Other
+		switch {
+		case r.ByServer:
+			x.Alone, x.Peer = true, texts(from.String())
+		case sent == nil || answer == nil:
+			x.Alone, x.Peer = true, texts(to.String())
+		default:
+			x.There, x.Back, x.Server = w.message(r.Sent, sent), w.message(answer, r.Answer), w.row[sent.Host]
+		}
+		out = append(out, x)
+	}
+	return out
+}
