@@ -234,12 +234,14 @@ func (f *agentFlags) recorderArgs() []string {
 func (f *agentFlags) promise(sum ship.Summary) error {
 	missing := sum.Recorded - sum.Acknowledged - sum.Lost
 	switch {
+	case sum.Away > 0:
+		return &brokenPromise{fmt.Sprintf("%d bytes were not acknowledged within %v, and %d of them are not in %s any more: servers had them that are away; %s", missing, f.drain, sum.Away, f.dir, lostOf(sum))}
 	case missing > 0 && sum.Lost > 0:
 		return &brokenPromise{fmt.Sprintf("%d bytes were not acknowledged within %v: to send them, run the agent with -o %s again; %s", missing, f.drain, f.dir, lostOf(sum))}
 	case missing > 0:
 		return &brokenPromise{fmt.Sprintf("%d bytes were not acknowledged within %v: to send them, run the agent with -o %s again", missing, f.drain, f.dir)}
 	case sum.Lost > 0:
-		return &brokenPromise{fmt.Sprintf("%s since %s was begun: the recorder dropped them before they were sent (--keep, --spool)", lostOf(sum), f.dir)}
+		return &brokenPromise{fmt.Sprintf("%s since %s was begun: the recorder dropped them before they were sent (--keep, --spool), or servers have lost them since", lostOf(sum), f.dir)}
 	}
 	return nil
 }

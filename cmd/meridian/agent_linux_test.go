@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,6 +23,7 @@ type collection struct {
 	dir, rings, url string
 	trace, stored   string
 	server, agent   *exec.Cmd
+	agentFlags      []string
 	serverSaid      *waited
 	agentSaid       *bytes.Buffer
 }
@@ -42,8 +44,8 @@ func (c *collection) serve(listen string) {
 func (c *collection) record(flags ...string) {
 	c.t.Helper()
 	c.agentSaid = new(bytes.Buffer)
-	c.agent = exec.Command("meridian", append([]string{"agent", "--server", c.url, "-o", c.trace, "--session", "night", "--host", "web", "--",
-		"-q", "--rings", c.rings, "--flush", "10ms"}, flags...)...)
+	c.agent = exec.Command("meridian", slices.Concat([]string{"agent", "--server", c.url, "-o", c.trace, "--session", "night", "--host", "web"}, c.agentFlags,
+		[]string{"--", "-q", "--rings", c.rings, "--flush", "10ms"}, flags)...)
 	file, err := os.Create(filepath.Join(c.dir, "agent.log")) // a recorder outlives its agent, and with it a pipe
 	if err != nil {
 		c.t.Fatal(err)

@@ -95,7 +95,7 @@ func (f *serverFlags) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	archived, err := f.archive.options()
+	archiving, err := f.archive.options()
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,14 @@ func (f *serverFlags) run(cmd *cobra.Command) (err error) {
 		return err
 	}
 	defer end()
-	server, err := collect.NewServer(collect.ServerOptions{Conn: c, Name: f.name, Store: s, Log: log})
+	serverOptions := collect.ServerOptions{Conn: c, Name: f.name, Store: s, Log: log}
+	var archived *archive.Archive
+	if archiving != nil {
+		archiving.Store, archiving.Server, archiving.Log = s, f.name, log
+		archived = archive.New(*archiving)
+		serverOptions.Archived = archived.Has
+	}
+	server, err := collect.NewServer(serverOptions)
 	if err != nil {
 		return err
 	}
@@ -146,8 +153,7 @@ func (f *serverFlags) run(cmd *cobra.Command) (err error) {
 	fmt.Fprintln(cmd.OutOrStdout(), f.broker.url(c))
 	log("storing in %s; agents: meridian agent %s", f.dir, f.broker.agentFlags(c))
 	if archived != nil {
-		archived.Store, archived.Server, archived.Log = s, f.name, log
-		tasks = append(tasks, archive.New(*archived).Run)
+		tasks = append(tasks, archived.Run)
 	}
 	all, ctx := errgroup.WithContext(cmd.Context())
 	for _, task := range tasks {

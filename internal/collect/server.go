@@ -44,7 +44,9 @@ type ServerOptions struct {
 	Conn  *nats.Conn
 	Name  string // of this server among others
 	Store *store.Store
-	Log   func(format string, args ...any) // lines for people; nil for none
+	// Archived returns how many bytes of each file of a host's trace are archived; nil without an archive.
+	Archived func(ctx context.Context, session, host, trace string) (map[string]int64, error)
+	Log      func(format string, args ...any) // lines for people; nil for none
 }
 
 // Server stores the hosts whose agents ask it to. Any goroutine may call its methods.
@@ -205,7 +207,10 @@ func (s *Server) listens(host string, now time.Time) bool {
 func (s *Server) tell(ctx context.Context) error {
 	tick := time.NewTicker(statusEvery)
 	defer tick.Stop()
-	for {
+	for n := 0; ; n++ {
+		if n%letGoEach == 0 {
+			s.letGo()
+		}
 		s.mu.Lock()
 		status := s.status()
 		for host, h := range s.stored {
@@ -254,7 +259,7 @@ func (s *Server) answer(ctx context.Context) error {
 		if m == nil {
 			return nil
 		}
-		answer, err := s.open(host, m.Data)
+		answer, err := s.open(ctx, host, m.Data)
 		if err != nil {
 			s.complaints.about(host, "refused: %v", err)
 			answer.Error = s.advise(err)
@@ -268,13 +273,16 @@ func (s *Server) answer(ctx context.Context) error {
 }
 
 // open begins to store a host and says what is there of it.
-func (s *Server) open(name string, b []byte) (answer wire.Opened, err error) {
+func (s *Server) open(ctx context.Context, name string, b []byte) (answer wire.Opened, err error) {
 	request, err := wire.Decode[wire.Open](b)
 	if err == nil && request.Version != wire.Version {
 		err = fmt.Errorf("the agent speaks version %d of the protocol, the server %d: update the older one", request.Version, wire.Version)
 	}
 	if err != nil {
 		return answer, err
+	}
+	if request.Look {
+		return s.look(ctx, name, &request)
 	}
 	host, err := s.o.Store.Host(request.Session, name, request.Trace)
 	if err != nil {

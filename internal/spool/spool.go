@@ -1,7 +1,8 @@
 // Package spool is what an agent writes into the directory of a trace that it sends: for each file what servers have of it, and what became of
 // files that are gone. The agent reads it when it is started again. A recorder reads it to drop first what servers have.
 //
-//	DIR/.sent   a JSON object, replaced as a whole once a second
+//	DIR/.sent       a JSON object, replaced as a whole once a second
+//	DIR/.released   a line for each file that is gone and that servers had (released.go)
 //
 // It is true of one instant, so a reader finds what has happened since: a file that it names and that is not there any more went in between.
 // It is not synced: after a power cut it may be missing.
@@ -34,6 +35,10 @@ type Account struct {
 	Gone map[string]Part `json:"gone,omitempty"`
 	// Counted are files of which the trace tells that they were dropped, or is about to, and that are in Settled, Gone or Files, or in Before.
 	Counted map[string]bool `json:"counted,omitempty"`
+	// Unseen is how much of Settled.Lost no name is known of: recorders dropped it, and what named it was dropped too. Servers may have some of it.
+	Unseen int64 `json:"unseen,omitempty"`
+	// Named says that [ReleasedFile] has all files that are in Settled.
+	Named bool `json:"named,omitempty"`
 	// Servers have all that others have of files that are not there any more, as it was recorded.
 	Servers []string `json:"servers,omitempty"`
 }
@@ -44,6 +49,8 @@ type Sum struct {
 	Acknowledged int64 `json:"acknowledged"` // of these, on the disks of as many servers as are wanted
 	Lost         int64 `json:"lost"`         // of these, removed before as many servers had them
 	LostPackets  int64 `json:"lost_packets"` // in these, at least; of a chunk that was removed in the agent's absence all count if one was not acknowledged
+	// Away is how many bytes are neither acknowledged nor lost, and not in the directory any more: servers had them that are not there now.
+	Away int64 `json:"away,omitempty"`
 }
 
 // Part is how much servers have of a file.

@@ -25,6 +25,7 @@ type account struct {
 	spool.Account
 	plan     *plan
 	replicas int
+	released released
 	held     int64 // bytes of gone files that may wait to be sent
 	log      func(format string, args ...any)
 
@@ -38,7 +39,7 @@ type account struct {
 const settleAfter = 2 * time.Second
 
 func newAccount(p *plan, replicas int, held int64, log func(string, ...any)) *account {
-	return &account{plan: p, replicas: replicas, held: held, log: log, since: make(map[string]time.Time)}
+	return &account{plan: p, replicas: replicas, held: held, log: log, since: make(map[string]time.Time), released: newReleased()}
 }
 
 // begin reads the account of an earlier agent, or begins one.
@@ -49,6 +50,7 @@ func (a *account) begin(now time.Time) error {
 	switch {
 	case err == nil && l.Trace == a.plan.d.trace:
 		a.Account = l
+		a.readReleased()
 		for name, x := range a.Files {
 			if f := a.plan.d.files[name]; f == nil {
 				a.went(name, x, now)
@@ -65,6 +67,7 @@ func (a *account) begin(now time.Time) error {
 	case !errors.Is(err, os.ErrNotExist):
 		return err
 	}
+	a.beginReleased()
 	told, before, err := a.dropped()
 	a.Before, a.told = before, a.tellers()
 	for name := range told {
@@ -149,7 +152,14 @@ func (a *account) unseen(now time.Time) error {
 	counted := make(map[string]bool, len(told))
 	for name, x := range told {
 		counted[name] = true
-		if _, gone := a.Gone[name]; !gone && !a.Counted[name] && a.plan.d.files[name] == nil {
+		g, gone := a.Gone[name]
+		switch size := int64(x.Bytes); {
+		case gone && size > g.Size: // it had grown since an agent saw it
+			g.Packets, g.Lacking = max(g.Packets, int64(x.Packets)), g.Lacking+max(int64(x.Packets)-g.Packets, 0)
+			a.Dropped += size - g.Size
+			g.Size = size
+			a.Gone[name] = g
+		case !gone && !a.Counted[name] && a.plan.d.files[name] == nil:
 			a.went(name, spool.Part{Size: int64(x.Bytes), Packets: int64(x.Packets), Lacking: int64(x.Packets)}, now)
 		}
 	}
@@ -158,7 +168,8 @@ func (a *account) unseen(now time.Time) error {
 		a.Dropped += n
 		a.Settled.Recorded += n
 		a.Settled.Lost += n
-		a.log("%d bytes were dropped by the recorder while no agent ran, and are lost", n)
+		a.Unseen += n
+		a.log("%d bytes were dropped by the recorder while no agent ran, and are lost unless servers have them", n)
 	}
 	return nil
 }
@@ -230,6 +241,7 @@ func (a *account) settle(name string, x spool.Part, peers map[string]*peer) {
 	if x.Acknowledged < x.Size {
 		a.Settled.LostPackets += x.Lacking
 	}
+	a.note(name, x)
 	for _, p := range peers {
 		if at := p.files[name]; at != nil { // it stays: a server that has less is filled from this one
 			p.onWay -= at.sent - at.have
@@ -247,6 +259,13 @@ func (a *account) update(now time.Time, peers map[string]*peer) {
 		a.warn(a.unseen(now))
 	}
 	for name, x := range a.Gone {
+		if n := min(a.plan.acknowledged(name, a.replicas)-x.Size, a.Unseen); n > 0 && isChunk(name) { // it had grown since an agent saw it
+			x.Size += n
+			a.found(n)
+			a.Settled.Recorded -= n
+			a.Settled.Acknowledged -= n
+			a.Gone[name] = x
+		}
 		if n := a.acknowledged(name, x); n > x.Acknowledged {
 			if x.Acknowledged = n; n == x.Size {
 				x.Lacking = 0
@@ -259,6 +278,8 @@ func (a *account) update(now time.Time, peers map[string]*peer) {
 			a.settle(name, x, peers)
 		}
 	}
+	a.findUnseen()
+	a.review()
 	a.warn(a.save()) // the next one may be written
 }
 
@@ -285,6 +306,7 @@ func (a *account) sum() Summary {
 	if a.plan.opened(a.replicas) {
 		x.Acknowledged -= a.plan.lacking()
 	}
+	a.released.enter(&x)
 	for _, f := range a.plan.d.order {
 		x.Recorded += f.whole
 		if f.gone {
@@ -337,6 +359,9 @@ func (a *account) save() error {
 	a.Files = files
 	if a.plan.opened(a.replicas) {
 		a.Servers = a.plan.whole()
+	}
+	if err := a.released.write(a.plan.d.dir, a.Trace); err != nil {
+		return fmt.Errorf("%w: what servers lose of it is not noticed by the next agent", err)
 	}
 	l := a.Account
 	l.Gone, l.Files = gone, maps.Clone(files)

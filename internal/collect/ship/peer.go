@@ -15,6 +15,7 @@ type peer struct {
 	seen  time.Time // when it said last that it is there
 	state peerState
 	retry time.Time // when it is asked again
+	look  time.Time // when it may be asked again what it has of files that are settled
 
 	files    map[string]*progress
 	gone     map[string]wire.State // of files that the directory has no more: what the server has, with checksums, until it is compared with another's

@@ -90,6 +90,8 @@ type Shipper struct {
 	statuses  chan wire.ServerStatus
 	opened    chan answer
 	copies    chan copied
+	told      chan looked
+	asking    bool // a server was asked what it has of files that are settled
 	copying   bool // a server was asked to send another something
 	copyAfter time.Time
 	sumsAfter time.Time     // when a server may be asked for checksums
@@ -128,7 +130,7 @@ func New(o Options) (*Shipper, error) {
 	}
 	s := &Shipper{
 		o: o, d: newDirectory(o.Dir, o.Classes), peers: make(map[string]*peer),
-		data: wire.OfHost(o.Host, "data"), acks: make(chan wire.Ack, 256), statuses: make(chan wire.ServerStatus, 64), opened: make(chan answer, 16), copies: make(chan copied, 16), words: make(chan struct{}, 1), fell: make(chan struct{}, 1),
+		data: wire.OfHost(o.Host, "data"), acks: make(chan wire.Ack, 256), statuses: make(chan wire.ServerStatus, 64), opened: make(chan answer, 16), copies: make(chan copied, 16), told: make(chan looked, 1), words: make(chan struct{}, 1), fell: make(chan struct{}, 1),
 	}
 	s.o.Chunk = min(s.o.Chunk, wire.MaxRange)
 	s.plan = plan{d: s.d, window: s.o.Window, chunk: s.o.Chunk}
@@ -208,16 +210,17 @@ func (s *Shipper) Run(ctx context.Context) (sum Summary, err error) {
 		case c := <-s.copies:
 			s.copied(c, time.Now())
 			err = s.fill(ctx, &all)
+		case l := <-s.told:
+			s.released(l)
 		case <-check.C:
 			now := time.Now()
 			s.check(ctx, &all, now)
+			s.askReleased(ctx, &all, now)
 			if err = s.cut(now); err == nil {
 				err = s.fill(ctx, &all)
 			}
 		case now := <-status.C:
-			s.level = false
-			s.account.update(now, s.peers)
-			s.say(s.account.sum())
+			s.beat(now)
 		case <-more:
 		}
 		if err != nil {
@@ -354,6 +357,7 @@ func (s *Shipper) check(ctx context.Context, all *errgroup.Group, now time.Time)
 				s.o.Log("server %s is silent", name)
 			}
 			delete(s.peers, name)
+			delete(s.account.released.told, name)
 			continue
 		}
 		if p.state == open && p.onWay > 0 && now.Sub(p.progress) > stuckAfter {
@@ -415,6 +419,8 @@ func (s *Shipper) open(a answer) error {
 		s.failed(p, a.err.Error(), now)
 		return nil
 	}
+	delete(s.account.released.told, p.name) // it may be another disk
+	s.account.review()
 	return s.cut(now)
 }
 
@@ -455,43 +461,4 @@ func (s *Shipper) acked(a wire.Ack) {
 	if a.Error != "" && p.state == open {
 		s.failed(p, a.Error, now)
 	}
-}
-
-// complete reports whether all that was recorded is on the disks of as many servers as are wanted, or lost.
-func (s *Shipper) complete() bool {
-	if s.d.trace == "" {
-		return true // nothing was recorded
-	}
-	sum := s.account.sum()
-	return sum.Acknowledged+sum.Lost == sum.Recorded && s.account.settled() && s.plan.documented(s.o.Replicas)
-}
-
-// say tells servers how far everything is. While too few of them store this host, it asks all that are there to say so.
-func (s *Shipper) say(sum Summary) {
-	if s.o.Silent {
-		return
-	}
-	status := wire.AgentStatus{
-		Version: wire.Version, Host: s.o.Host, Session: s.o.Session, Servers: []string{},
-		Recorded: sum.Recorded, Acknowledged: sum.Acknowledged, Lost: sum.Lost, LostPackets: sum.LostPackets, Ended: s.ended,
-	}
-	for _, p := range s.plan.peers {
-		if p.state == open {
-			status.Servers = append(status.Servers, p.name)
-		}
-	}
-	now := time.Now()
-	s.troubles.count(len(status.Servers), s.o.Replicas, now)
-	status.Error = s.troubles.text(len(status.Servers), s.o.Replicas, now)
-	if s.o.Probing != nil {
-		status.Probing = s.o.Probing()
-	}
-	if s.o.Tell != nil {
-		s.o.Tell(&status)
-	}
-	message := &nats.Msg{Subject: wire.OfHost(s.o.Host, "alive"), Data: wire.Encode(status)}
-	if len(status.Servers) < s.o.Replicas {
-		message.Reply = s.hello
-	}
-	_ = s.o.Conn.PublishMsg(message) // the next one comes in a second
 }

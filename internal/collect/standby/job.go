@@ -134,7 +134,7 @@ func (a *Agent) begin(ctx context.Context, x *order, continued bool) error {
 		default:
 		}
 		if sum.Lost > 0 {
-			j.order.Warning = fmt.Sprintf("%d bytes were dropped before they were sent", sum.Lost)
+			j.order.Warning = fmt.Sprintf("%d bytes are lost: they were dropped before they were sent, or servers have lost them", sum.Lost)
 		}
 	}()
 	return nil

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -55,6 +56,42 @@ func (s *Store) Content(session, name string) (Content, error) {
 		c.Files = append(c.Files, x)
 	}
 	return c, err
+}
+
+// Has returns how many bytes of each file of a trace are on the disk, whether its agent is there or not; none where the directory is of another trace.
+func (s *Store) Has(session, name, trace string) (map[string]int64, error) {
+	if err := errors.Join(wire.CheckSession(session), wire.CheckHost(name)); err != nil {
+		return nil, err
+	}
+	have := make(map[string]int64)
+	if h := s.host(session, name); h != nil {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		for _, f := range h.files {
+			if h.trace == trace {
+				have[f.name] = f.durable
+			}
+		}
+		return have, nil
+	}
+	dir := s.Dir(session, name)
+	of, err := s.readSmall(filepath.Join(dir, traceFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return have, nil
+	}
+	if err != nil || strings.TrimSpace(string(of)) != trace {
+		return have, err
+	}
+	names, err := wire.List(dir, s.disk.ReadDir)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range names {
+		if have[n], err = s.fileSize(filepath.Join(dir, filepath.FromSlash(n))); err != nil {
+			return nil, err
+		}
+	}
+	return have, nil
 }
 
 func (h *Host) content() Content {

@@ -20,6 +20,8 @@ type Open struct {
 	// After asks for files behind this name alone: those before it have come with an earlier answer.
 	After string `json:"after,omitempty"`
 	Copy  *Copy  `json:"copy,omitempty"`
+	// Look asks how much of each file the server has, on its disk or in its archive, and has nothing stored. The answer has no checksums.
+	Look bool `json:"look,omitempty"`
 }
 
 // Copy has a server send a range of a file that it stores to another server, at its subject "fill": the agent has it no more. It is answered with how
