@@ -74,7 +74,14 @@ type Host struct {
 	SSH     string // destination for ssh; "" for its name
 	Agent   string // name of the host at a server; "" for its name
 	Address string // under which others reach it; "" for that of its place
+	Clock   Clock
 	At      Position
+}
+
+// Clock is how a clock stands to another one: ahead by Ahead at the start of the run, and faster by Fast.
+type Clock struct {
+	Ahead time.Duration
+	Fast  float64 // ppm
 }
 
 // Link is what connects two hosts in namespaces.
@@ -122,13 +129,15 @@ type Phase struct {
 // Check is what is expected of a run.
 type Check struct {
 	Name     string
-	Kind     string // one of the keys: pair, inversions, lost, exit, equal, result
+	Kind     string // one of the keys: pair, inversions, lost, exit, equal, result, clock
 	Pair     filter.Pair
 	Unpaired int64 // of Pair: ends without a partner that are permitted
 	Count    int64 // of inversions and lost: how many are permitted
 	Daemon   string
-	Host     string // of exit and result; "" for all
-	Code     int    // of exit
+	Host     string // of exit and result, "" for all; of clock
+	Clock    Clock
+	Within   time.Duration // of clock
+	Code     int           // of exit
 	Equal    []Gathered
 	Phase    string // of result
 	Field    string // of result

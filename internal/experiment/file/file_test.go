@@ -75,6 +75,13 @@ func TestProblemsNameTheLineAndWhatWasExpected(t *testing.T) {
 		{"merge key", "vars: {<<: {x: 1}}\n" + whole, "<< is not read"},
 		{"name", strings.Replace(whole, "[a, b]", "[a, b/c]", 1), `"b/c" is not a name`},
 		{"nothing", strings.Replace(whole, "- one.run", "-", 1), "a block is empty"},
+		{"clock", strings.Replace(whole, "[a, b]", "{a: {clock: {ahead: 3}}, b: }", 1), `1:28: host a: clock: ahead: got "3", want a time such as 3s`},
+		{"fast clock", strings.Replace(whole, "[a, b]", "{a: {clock: {fast: 1000ppm}}, b: }", 1), `host a: clock: fast: got "1000ppm", want a rate such as 40ppm or -2.5ppm, 400 ppm at most`},
+		{"rate without a unit", strings.Replace(whole, "[a, b]", "{a: {clock: {fast: 40}}, b: }", 1), `got "40", want a rate`},
+		{"no rate", strings.Replace(whole, "[a, b]", "{a: {clock: {fast: NaNppm}}, b: }", 1), `got "NaNppm", want a rate`},
+		{"check of no clock", whole + "expect: [{clock: c, within: 1ms}]\n", `unknown host "c"`},
+		{"check of a clock without a limit", whole + "expect: [{clock: b}]\n", "expect: clock without within"},
+		{"ahead of something else", whole + "expect: [{inversions: 0, ahead: 1s}]\n", "expect: ahead is not of inversions"},
 		{"option", strings.Replace(whole, "[a, b]", "{a: {ssh: -oProxyCommand=x}, b: }", 1), "begins with -"},
 	} {
 		_, err := read(test.text)

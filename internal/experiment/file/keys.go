@@ -45,6 +45,11 @@ var tables = map[string][]key{
 		{"ssh", formText, "destination for the ssh program (default: the host's name)", false},
 		{"agent", formText, "name of the host at the server, for agents (default: the host's name)", false},
 		{"address", formText, "address under which other hosts reach it (default: as the place knows it)", false},
+		{"clock", "clock", "a wrong clock for its recorded events: a test double", false},
+	},
+	"clock": {
+		{"ahead", formText, "how far ahead of the true one at the start, such as 3s or -20ms", false},
+		{"fast", formText, "how much faster than the true one, such as 40ppm or -2.5ppm", false},
 	},
 	"link": {
 		{"between", formTexts, "the two hosts", true},
@@ -87,6 +92,10 @@ var tables = map[string][]key{
 		{"code", formNumber, "of exit (default 0)", false},
 		{"equal", formAddress, "two gathered files, HOST:DAEMON/PATH, of the same bytes", false},
 		{"result", formText, "DAEMON.PHASE.FIELD: a number that a phase gave as its result", false},
+		{"clock", formWord, "a host: how its clock stands to that of the first host, by the alignment", false},
+		{"ahead", formText, "of clock: at the start, such as 3s (default 0s)", false},
+		{"fast", formText, "of clock: such as 40ppm (default 0ppm)", false},
+		{"within", formDuration, "of clock: the greatest error of ahead, such as 1ms", false},
 		{"min", formNumber, "of result", false},
 		{"max", formNumber, "of result", false},
 		{"host", formWord, "of exit and result (default: all hosts of the daemon)", false},
@@ -94,7 +103,7 @@ var tables = map[string][]key{
 }
 
 // kinds are the keys of a check of which it has exactly one.
-var kinds = []string{"pair", "inversions", "lost", "exit", "equal", "result"}
+var kinds = []string{"pair", "inversions", "lost", "exit", "equal", "result", "clock"}
 
 // PlaceNames are the values of "on".
 var PlaceNames = []string{"namespaces", "processes", "ssh", "agents"}

@@ -58,6 +58,7 @@ func (r *reader) run(root *node, v *values) *Run {
 	}
 	r.daemons(root.get("daemons"), run)
 	r.schedule(root.get("schedule"), run)
+	r.packetsWithWrongClock(run)
 	if n := root.get("expect"); n != nil {
 		r.checks(n, run)
 	}
@@ -99,6 +100,10 @@ func (r *reader) addHost(k, v *node, run *Run) {
 	}
 	if v != nil && v.kind != null {
 		r.object(v, "host", what, func(key string, v *node) {
+			if key == "clock" {
+				r.object(v, "clock", what+": clock", func(key string, v *node) { r.clockKey(&h.Clock, what+": clock: "+key, key, v) })
+				return
+			}
 			if !r.text(v, what+": "+key) {
 				return
 			}

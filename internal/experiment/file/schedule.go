@@ -202,6 +202,14 @@ func (r *reader) checkKey(c *Check, key string, v *node, run *Run) {
 			return
 		}
 		c.Daemon, c.Phase, c.Field = parts[0], parts[1], parts[2]
+	case "clock":
+		if r.text(v, what) {
+			c.Host = r.oneHost(v, what, run)
+		}
+	case "ahead", "fast":
+		r.clockKey(&c.Clock, what, key, v)
+	case "within":
+		c.Within = r.duration(v, what)
 	case "min":
 		c.Min = r.float(v, what)
 	case "max":
@@ -226,7 +234,7 @@ func (r *reader) gathered(n *node, g Gathered, run *Run) {
 
 // checkWhole checks what the keys of a check are together.
 func (r *reader) checkWhole(c *Check, n *node, run *Run) {
-	allowed := map[string][]string{"pair": {"unpaired"}, "exit": {"code", "host"}, "result": {"min", "max", "host"}}[c.Kind]
+	allowed := map[string][]string{"pair": {"unpaired"}, "exit": {"code", "host"}, "result": {"min", "max", "host"}, "clock": {"ahead", "fast", "within"}}[c.Kind]
 	if c.Kind == "" {
 		r.problem(n.at, "expect: want one of %s", strings.Join(kinds, ", "))
 		return
@@ -238,6 +246,9 @@ func (r *reader) checkWhole(c *Check, n *node, run *Run) {
 	}
 	if c.Kind == "pair" && c.Pair.Max == 0 && c.Pair.Min == 0 && c.Pair.Begin != "" {
 		r.problem(n.get("pair").at, "expect: pair without a threshold: add ,max=5ms or ,min=1us")
+	}
+	if c.Kind == "clock" && c.Within == 0 {
+		r.problem(n.at, "expect: clock without within: want such as within: 1ms")
 	}
 	if c.Kind == "result" && c.Min == nil && c.Max == nil {
 		r.problem(n.at, "expect: result without min or max")

@@ -38,6 +38,8 @@ func (r *Report) check(c *file.Check, pairs map[string]*filter.Result) CheckResu
 		r.equal(c, &out)
 	case "result":
 		r.result(c, &out)
+	case "clock":
+		r.clock(c, &out)
 	}
 	return out
 }

@@ -73,12 +73,18 @@ func (r *Report) align(ctx context.Context, run *file.Run, extra []string) error
 	}
 	t := &Timeline{Hosts: hosts}
 	r.Timeline = t
+	if err := r.wrongClocks(run); err != nil {
+		return err
+	}
 	traces, err := input.Parse(args)
 	if err != nil {
 		return err
 	}
 	o := pipeline.Options{}
 	for i, c := range run.Expect {
+		if first := run.Hosts[0].Name; c.Kind == "clock" && slices.Contains(hosts, first) {
+			o.Align.Reference = first
+		}
 		if c.Kind == "pair" {
 			pair := c.Pair
 			pair.Name = pairName(i)
@@ -97,6 +103,7 @@ func (r *Report) align(ctx context.Context, run *file.Run, extra []string) error
 	}
 	t.Warnings = out.Warnings
 	if out.Report != nil {
+		r.aligned = out.Report.Hosts
 		t.Reference, t.Assumption, t.Quality = out.Report.Reference, out.Report.Assumption, &out.Report.Quality
 	}
 	if out.Played != nil {

@@ -84,6 +84,8 @@ type Report struct {
 	Promises  []string         `json:"broken_promises,omitempty"`
 	Problems  []string         `json:"problems,omitempty"` // of what was made at the end
 	Directory string           `json:"-"`
+
+	aligned []show.Host // of the timeline
 }
 
 // CheckResult is the answer of a check.
