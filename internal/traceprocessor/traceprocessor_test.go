@@ -1,10 +1,6 @@
 package traceprocessor
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,34 +42,6 @@ func TestAnswersThatDoNotFitAreErrors(t *testing.T) {
 	for _, out := range []string{``, `[]`, `[{"error":"no such table"}]`, `[{},{}]`} {
 		if _, err := parse([]byte(out), []string{"SELECT 1"}); err == nil {
 			t.Errorf("%s: no error", out)
-		}
-	}
-}
-
-func TestAnotherModuleThanThePinnedOneIsRefused(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{wasmName, "package/other"} {
-		var packed bytes.Buffer
-		z := gzip.NewWriter(&packed)
-		w := tar.NewWriter(z)
-		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: 4}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write([]byte("evil")); err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(w.Close(), z.Close()); err != nil {
-			t.Fatal(err)
-		}
-		from, to := filepath.Join(dir, "p.tgz"), filepath.Join(dir, "wasm")
-		if err := os.WriteFile(from, packed.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := unpack(from, to); (err == nil) != (name == wasmName) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if err := verify(to); err == nil || !strings.Contains(err.Error(), "SHA-256") {
-			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -76,9 +76,9 @@ func (b *panelBrowser) WhatIsSwitchedOffIsNotDrawn(t *testing.T) {
 	p.draws(slice, "a type that is on again is not drawn")
 	link := `meridian.about.links.length === 4 && [...Array(40)].some((_, i) => near(pixel("rows", place(20123000, 0, 0)[0] + i - 20, meridian.plot.top + (meridian.endY(0) + meridian.endY(1)) / 2), css(meridian.theme.message), 60))`
 	p.draws(link, "there is no arrow")
-	p.click(`section[aria-label="Messages"] button`, "hide all messages")
+	p.click(`section[aria-label="Messages"] button`, "none: hide all messages")
 	p.draws("!("+link+")", "messages that are off are still drawn")
-	p.click(`section[aria-label="Rows"] button`, "hide all rows")
+	p.click(`section[aria-label="Rows"] button`, "none: hide all rows")
 	p.until(`document.querySelectorAll(".name.row").length === 0`, "rows that are off are still there")
 	p.shot("switched-off")
 	p.do(chromedp.Focus(chromedp.CSS("#over")))

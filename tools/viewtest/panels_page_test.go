@@ -260,12 +260,12 @@ func (b *panelBrowser) SwitchesHideWhatTheyName(t *testing.T) {
 	p.until(names+` === "client app web worker CPU 0 db engine load"`, "the host is not back")
 	p.typed(`section[aria-label="Event types"] input[type=search]`, "receive")
 	p.until(`document.querySelectorAll('section[aria-label="Event types"] .items .check').length === 4`, "the filter leaves something else")
-	p.click(`section[aria-label="Event types"] button`, "hide all event types")
+	p.click(`section[aria-label="Event types"] button`, "none: hide all event types")
 	p.until(`document.querySelector('section[aria-label="Event types"] .said').textContent === "4 hidden"`, "not the four that were filtered are hidden")
 	if got := value[bool](p.logic, `document.querySelector('section[aria-label="Event types"] .group input').checked`); got {
 		t.Error("a group of which all are hidden is ticked")
 	}
-	p.click(`section[aria-label="Messages"] button`, "hide all messages")
+	p.click(`section[aria-label="Messages"] button`, "none: hide all messages")
 	p.until(`document.querySelector('section[aria-label="Messages"] .said').textContent === "4 hidden"`, "the links are not hidden")
 	p.shot("switches")
 	p.until(`location.hash.includes("links=7-10") && location.hash.includes("classes=1,3,5,7")`, "the address does not say what is hidden")

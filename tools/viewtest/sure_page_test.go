@@ -82,7 +82,7 @@ func (b *panelBrowser) ViolationsDifferByShapeForEveryEye(t *testing.T) {
 		p.still()
 		p.key("e")
 		p.typed(`section[aria-label="Event types"] input[type=search]`, "e") // every type but "load": only messages are left
-		p.click(`section[aria-label="Event types"] button`, "hide all event types")
+		p.click(`section[aria-label="Event types"] button`, "none: hide all event types")
 		p.key("e")
 		for _, vision := range visions {
 			if err := enable(p.ctx, emulation.SetEmulatedVisionDeficiency, emulation.SetEmulatedVisionDeficiencyParams{Type: vision}); err != nil {

@@ -40,7 +40,9 @@ export function button(entry) {
   made.type = "button";
   made.id = `do-${entry.id}`;
   made.title = entry.key ? `${entry.title} (${Keys.label(entry.key)})` : entry.title;
-  if (entry.label) made.setAttribute("aria-label", entry.title);
+  // What is said has what is seen in it: people who speak to their machine say what they see.
+  const { label, title } = entry, seen = /\w/.test(label) && !title.toLowerCase().includes(label.toLowerCase());
+  if (label) made.setAttribute("aria-label", seen ? `${label}: ${title}` : title);
   const show = () => { if (entry.pressed) made.setAttribute("aria-pressed", String(Boolean(entry.pressed()))); };
   made.addEventListener("click", () => { entry.run?.(); show(); });
   for (const name of ["raw", "theme", "panel", "follow"]) App.on(name, show);
@@ -122,7 +124,11 @@ function tabsByKeys(event) {
  * @param {() => number} now
  */
 export function widen(bar, to, now) {
-  const move = (/** @type {any} */ x) => { to(x); App.redraw(); };
+  const say = () => bar.setAttribute("aria-valuenow", String(Math.round(now())));
+  const move = (/** @type {any} */ x) => { to(x); say(); App.redraw(); };
+  bar.setAttribute("aria-valuemin", "0");
+  bar.setAttribute("aria-valuemax", String(screen.width));
+  say();
   bar.addEventListener("pointerdown", (e) => { bar.setPointerCapture(e.pointerId); e.preventDefault(); });
   bar.addEventListener("pointermove", (e) => { if (e.buttons) move(e.clientX); });
   bar.addEventListener("keydown", (e) => {

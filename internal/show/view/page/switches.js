@@ -95,7 +95,7 @@ function listOf(kind, title, groupsNow, { color = null } = {}) {
   lists.push({ kind, show, renew: () => { groups = groupsNow(); fill(); show(); } });
   return make("section", { class: "part", "aria-label": title }, make("h3", {}, title),
     make("p", { class: "buttons" }, box, button("all", () => set(chosen(), true), { "aria-label": `show all ${title.toLowerCase()}` }),
-      button("none", () => set(chosen(), false), { "aria-label": `hide all ${title.toLowerCase()}` }), said), list);
+      button("none", () => set(chosen(), false), { "aria-label": `none: hide all ${title.toLowerCase()}` }), said), list);
 }
 
 /**
