@@ -33,6 +33,7 @@ type viewFlags struct {
 	follow    bool
 	latency   time.Duration
 	notes     []string
+	against   []string
 }
 
 func newView() *cobra.Command {
@@ -62,6 +63,9 @@ the page says so where it is asked for them. If the disk is full the view goes o
 
 --note INSTANT=WORDS puts a note on the timeline, as one does in the page (Shift+N). INSTANT is as for --from.
 
+--against compares the timeline with another run's: names are paired by their hosts, and the page says what takes longer or shorter beyond noise and
+bounds. It may be repeated, for a run of several traces; the other flags hold for both.
+
 --from, --to, --host, --stream, --event, --where and --field choose events as for 'meridian convert'. With
 --method ` + pipeline.AsRecorded + ` stamps stay as they were recorded.
 
@@ -73,6 +77,7 @@ unaligned or unbounded, an inversion remains, damaged parts of the traces were l
   meridian view spans.json -o timeline.html
   meridian view web=a.pcap db=b.pcap --index monday.mvx
   meridian view monday.mvx --note +1.5s='the deployment began' -o monday.html
+  meridian view before/ --against after/
   meridian view monday.mvx --listen 127.0.0.1:8080 --no-browser
   meridian view --follow web=/srv/web-trace db=/srv/db-trace`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
@@ -85,6 +90,7 @@ unaligned or unbounded, an inversion remains, damaged parts of the traces were l
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "serve at `ADDRESS:PORT`; port 0 is any that is free")
 	flags.BoolVar(&f.noBrowser, "no-browser", false, "open no browser")
 	flags.StringArrayVar(&f.notes, "note", nil, "put a note on the timeline, `INSTANT=WORDS` such as +1.5s='the deployment began'; may be repeated")
+	flags.StringArrayVar(&f.against, "against", nil, "compare with another run, `[HOST=]TRACE` or an index; may be repeated")
 	flags.BoolVar(&f.follow, "follow", false, "show trace directories while they are recorded")
 	flags.Var(&f.keep, "keep", "with --follow, keep only the last `AMOUNT` of the index and drop what is older: a duration, a size, or both (1h, 2GiB, 1h,2GiB)")
 	flags.DurationVar(&f.latency, "latency", 100*time.Millisecond, "with --follow, how long events wait for earlier ones, `TIME` from 1ms to 1h")
@@ -113,6 +119,8 @@ func (f *viewFlags) run(cmd *cobra.Command, args []string) error {
 		return wrong("--size %d: want 1 to 1000 megabytes", f.budget)
 	case f.output != "" && (f.flags.Changed("listen") || f.noBrowser):
 		return wrong("-o writes a file and serves nothing; leave out --listen and --no-browser")
+	case f.follow && len(f.against) > 0:
+		return wrong("--against compares timelines that do not grow; leave out --follow")
 	case f.follow && len(f.notes) > 0:
 		return wrong("--note puts notes on a timeline that does not grow; leave out --follow, or write them in the page")
 	case f.follow:
@@ -129,6 +137,15 @@ func (f *viewFlags) run(cmd *cobra.Command, args []string) error {
 	defer t.Close()
 	if err := f.note(t); err != nil {
 		return err
+	}
+	if len(f.against) > 0 {
+		other, missing, err := f.other(cmd)
+		if err != nil {
+			return err
+		}
+		defer other.Close()
+		broken = append(broken, missing...)
+		t.Against(other, strings.Join(args, " "), strings.Join(f.against, " "))
 	}
 	if f.output != "" {
 		if err := pipeline.WriteView(cmd.Context(), t, f.output, view.Options{Budget: int64(f.budget) << 20}); err != nil {
@@ -183,6 +200,20 @@ func (f *viewFlags) timeline(cmd *cobra.Command, args []string) (t *view.Timelin
 	return t, outcome.Broken, nil
 }
 
+// other makes the timeline of the run that is compared. An index of A is not one of B, and each may be given as one.
+func (f *viewFlags) other(cmd *cobra.Command) (t *view.Timeline, broken []string, err error) {
+	with := *f
+	with.index = ""
+	t, broken, err = with.timeline(cmd, f.against)
+	for i := range broken {
+		broken[i] = "--against: " + broken[i]
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("--against: %w", err)
+	}
+	return t, broken, nil
+}
+
 // note puts the notes of the command line on the timeline.
 func (f *viewFlags) note(t *view.Timeline) error {
 	about := t.About()
@@ -204,7 +235,7 @@ func (f *viewFlags) note(t *view.Timeline) error {
 
 // forTraces refuses flags that an index would ignore: what they set was decided when it was made.
 func (f *viewFlags) forTraces(path string) error {
-	served := []string{"output", "size", "listen", "no-browser", "note", "quiet", "help"}
+	served := []string{"output", "size", "listen", "no-browser", "note", "against", "quiet", "help"}
 	var err error
 	f.flags.Visit(func(flag *pflag.Flag) {
 		if !slices.Contains(served, flag.Name) && err == nil {

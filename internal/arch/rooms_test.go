@@ -57,7 +57,8 @@ var mayImport = map[string][]string{
 	"internal/filter":           {"trace", "clock"},
 	"internal/show":             {"internal/show/index", "internal/filter", "format/...", "trace", "clock"},
 	"internal/show/index":       {"internal/dirlock", "trace", "clock"},
-	"internal/show/view":        {"internal/show", "internal/show/index", "internal/cause/...", "internal/kernel", "internal/plainhttp", "trace", "clock"}, // the kernel's packets
+	"internal/compare":          {},                                                                                                                                            // whether durations of two runs differ
+	"internal/show/view":        {"internal/show", "internal/show/index", "internal/cause/...", "internal/compare", "internal/kernel", "internal/plainhttp", "trace", "clock"}, // the kernel's packets
 	"internal/sim":              {"trace", "clock"},
 	"internal/demo":             {"internal/pipeline", "internal/pipeline/input", "internal/show", "internal/sim", "format/...", "trace", "clock"},
 	"internal/pipeline": {"internal/pipeline/...", "internal/filter", "internal/plainhttp", "internal/show/...", "internal/steering",
@@ -77,7 +78,7 @@ var mayImport = map[string][]string{
 	"internal/experiment/allow":    {},
 	"internal/experiment/schedule": {"internal/experiment/file", "internal/experiment/place", "internal/experiment/protocol"},
 	// What became of a run: its timeline is the pipeline's.
-	"internal/experiment/verdict": {"internal/experiment/file", "internal/experiment/protocol", "internal/experiment/schedule",
+	"internal/experiment/verdict": {"internal/compare", "internal/experiment/file", "internal/experiment/protocol", "internal/experiment/schedule",
 		"internal/filter", "internal/pipeline", "internal/pipeline/input", "internal/show"},
 	"internal/experiment/daemons": {"internal/experiment/protocol", "internal/probe/planned", "sensor", "clock"},
 	"internal/pipeline/evaluate":  {"internal/pipeline/...", "internal/show", "internal/sim", "align/...", "trace", "clock"},

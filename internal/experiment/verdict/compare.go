@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"meridian/internal/compare"
 )
 
 // ReadAll reads the reports of a directory of results: of its one run, or of all.
@@ -63,12 +65,7 @@ type Compared struct {
 }
 
 // Interval is the median of several measurements, with what they and the bounds allow.
-type Interval struct {
-	Median int64 `json:"median"`
-	Low    int64 `json:"low"`
-	High   int64 `json:"high"`
-	Count  int   `json:"count"`
-}
+type Interval struct{ compare.Interval }
 
 // series are the measurements of runs, by what they measure, in the order in which they appear.
 type series struct {
@@ -119,12 +116,8 @@ func measurements(reports []*Report) *series {
 func (s *series) interval(name string) (i Interval, bounded bool) {
 	v := slices.Sorted(slices.Values(s.values[name]))
 	b := s.bound[name]
-	return Interval{v[len(v)/2], v[0] - max(b, 0), v[len(v)-1] + max(b, 0), len(v)}, b >= 0
+	return Interval{compare.Of(v, max(b, 0))}, b >= 0
 }
-
-// leastRepeats is how many runs a side show what noise is: with so many on each side, intervals that do not meet come by chance in
-// fewer than one of a hundred comparisons of equals (2/C(10,5)).
-const leastRepeats = 5
 
 // Compare compares the runs of two directories.
 func Compare(a, b []*Report, nameA, nameB string) *Comparison {
@@ -137,15 +130,8 @@ func Compare(a, b []*Report, nameA, nameB string) *Comparison {
 		}
 		x, boundedX := of.interval(name)
 		y, boundedY := with.interval(name)
-		row := Compared{What: name, A: x, B: y}
-		apart := max(y.Low-x.High, x.Low-y.High)
-		if x.Median != 0 {
-			row.Change = [2]float64{float64(y.Median-x.Median) / float64(x.Median), max(0, float64(apart)/float64(x.Median))}
-		}
-		if boundedX && boundedY && min(x.Count, y.Count) >= leastRepeats {
-			differs := apart > 0
-			row.Differs = &differs
-		}
+		row := Compared{What: name, A: x, B: y, Change: compare.Change(x.Interval, y.Interval)}
+		row.Differs = compare.Differ(x.Interval, y.Interval, boundedX && boundedY, compare.LeastRepeats)
 		c.Rows = append(c.Rows, row)
 	}
 	for _, name := range with.names {
@@ -207,8 +193,8 @@ func (c *Comparison) Table(to io.Writer) error {
 	for i := range c.Text[0] {
 		fmt.Fprintf(&out, "version %s, and %s\n", printable(c.Text[0][i]), printable(c.Text[1][i]))
 	}
-	if min(c.Runs[0], c.Runs[1]) < leastRepeats {
-		fmt.Fprintf(&out, "noise is known from %d runs of each on: repeat: %[1]d\n", leastRepeats)
+	if min(c.Runs[0], c.Runs[1]) < compare.LeastRepeats {
+		fmt.Fprintf(&out, "noise is known from %d runs of each on: repeat: %[1]d\n", compare.LeastRepeats)
 	}
 	_, err := io.WriteString(to, out.String())
 	return err

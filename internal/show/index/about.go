@@ -33,6 +33,7 @@ type About struct {
 	Pairs      [][]string         `json:"pairs"`
 	Left       []string           `json:"left"`
 	Notes      []Note             `json:"notes,omitempty"`
+	Against    string             `json:"against,omitempty"` // the timeline with which this one is compared
 }
 
 // Note is words at an instant of the timeline, for whoever opens it.

@@ -52,32 +52,8 @@ const mostNumbers = 5000
 // Numbers counts what is there in [from, to), on the rows that wanted accepts. The cost is that of reading the items, some 30 ns each, on
 // all processors.
 func (x *Index) Numbers(ctx context.Context, from, to int64, wanted func(row int) bool) (*Numbers, error) {
-	parts := make([]*laneNumbers, len(x.lanes))
-	links := make(map[int]*Link, len(x.about.Links))
-	for i := range x.about.Links {
-		links[x.about.Links[i].Lane] = &x.about.Links[i]
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for n := range x.lanes {
-		l := &x.lanes[n]
-		if k := links[n]; k != nil {
-			if !wanted(k.From) || !wanted(k.To) {
-				continue
-			}
-		} else if !wanted(l.owner) {
-			continue
-		}
-		parts[n] = &laneNumbers{kind: l.kind, from: from, to: to}
-		group.Go(func() error {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			var w walker
-			return fileLanes{x}.walk(&w, n, parts[n])
-		})
-	}
-	if err := group.Wait(); err != nil {
+	parts, links, err := x.count(ctx, from, to, false, wanted)
+	if err != nil {
 		return nil, err
 	}
 	out := &Numbers{Names: []NameNumbers{}, Links: []LinkNumbers{}, Skipped: map[string]int64{}}
@@ -121,10 +97,42 @@ func (x *Index) Numbers(ctx context.Context, from, to int64, wanted func(row int
 	return out, nil
 }
 
+// count counts what is in [from, to), by the number of the lane, on all processors; with whole, of slices only those that have both
+// ends. It returns the links by their lanes, too.
+func (x *Index) count(ctx context.Context, from, to int64, whole bool, wanted func(row int) bool) (parts []*laneNumbers, links map[int]*Link, err error) {
+	parts = make([]*laneNumbers, len(x.lanes))
+	links = make(map[int]*Link, len(x.about.Links))
+	for i := range x.about.Links {
+		links[x.about.Links[i].Lane] = &x.about.Links[i]
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for n := range x.lanes {
+		l := &x.lanes[n]
+		if k := links[n]; k != nil {
+			if !wanted(k.From) || !wanted(k.To) {
+				continue
+			}
+		} else if !wanted(l.owner) {
+			continue
+		}
+		parts[n] = &laneNumbers{kind: l.kind, from: from, to: to, whole: whole}
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			var w walker
+			return fileLanes{x}.walk(&w, n, parts[n])
+		})
+	}
+	return parts, links, group.Wait()
+}
+
 // laneNumbers visits a lane.
 type laneNumbers struct {
 	kind     laneKind
 	from, to int64
+	whole    bool // leaves out slices without a begin or an end
 	names    map[uint32]*nameSums
 	last     *nameSums // names come in runs
 	class    uint32
@@ -145,7 +153,7 @@ type linkSums struct {
 func (v *laneNumbers) node(n *node) bool { return n.begin < v.to && n.end >= v.from }
 
 func (v *laneNumbers) item(it *item) {
-	if !it.touches(v.kind, v.from, v.to) {
+	if !it.touches(v.kind, v.from, v.to) || v.whole && v.kind == sliced && it.flags != 0 {
 		return
 	}
 	switch v.kind {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/flate"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -76,6 +77,9 @@ func (f *file) write() error {
 	if err := f.requests(); err != nil {
 		return err
 	}
+	if err := f.against(); err != nil {
+		return err
+	}
 	if err := f.tiles(list); err != nil {
 		return err
 	}
@@ -94,6 +98,19 @@ func (f *file) json(id string, v any) error {
 		return err
 	}
 	return f.put(id, packed(text))
+}
+
+// against writes what differs from the other timeline, if there is one.
+func (f *file) against() error {
+	data, ok := f.data.(Compared)
+	if !ok {
+		return nil
+	}
+	c, err := data.Comparison(context.Background())
+	if err != nil || c == nil {
+		return err
+	}
+	return f.json("against", c)
 }
 
 // put writes an element of what packed made.

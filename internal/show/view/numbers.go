@@ -65,3 +65,12 @@ func rowList(text string, rows int) (map[int]bool, error) {
 	}
 	return list, nil
 }
+
+func (h *handler) against(ctx context.Context, _ url.Values) ([]byte, string, error) {
+	if data, ok := h.data.(Compared); ok {
+		if c, err := data.Comparison(ctx); c != nil || err != nil {
+			return marshalled(c, err)
+		}
+	}
+	return nil, "", wrong("against: this timeline is compared with none; meridian view A --against B")
+}

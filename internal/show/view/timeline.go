@@ -45,9 +45,10 @@ func (r *Report) Attach(b *index.Builder) error {
 // Timeline is an index with the report that lies in it.
 type Timeline struct {
 	*index.Index
-	report Report
-	causes causes
-	notes  []index.Note
+	report  Report
+	causes  causes
+	notes   []index.Note
+	against *against
 }
 
 // IsIndex reports whether a file is an index.
@@ -80,6 +81,9 @@ func NewTimeline(x *index.Index) (*Timeline, error) {
 func (t *Timeline) About() *index.About {
 	a := t.report.over(t.Index.About())
 	a.Notes = t.notes
+	if t.against != nil {
+		a.Against = t.against.names[1]
+	}
 	return a
 }
 

@@ -16,6 +16,8 @@ const (
 	SlowRender   = 40 // the cart renders for 30 ms
 	SlowNetwork  = 20 // the database's answer is 12 ms under way
 	ShopBound    = 50_000
+	LongerQuery  = 400_000 // by how much longer the database takes in ShopAfter
+	LongerWay    = 30_000  // by how much longer a request is on its way to the cart, less than the bounds can tell
 )
 
 // Names of the slices of [Shop].
@@ -25,11 +27,13 @@ const (
 	ShopSelect
 	ShopQuery
 	ShopRender
+	ShopAudit // only in ShopAfter
 )
 
 type shop struct {
-	records []trace.TimelineEvent
-	spans   uint64
+	records    []trace.TimelineEvent
+	spans      uint64
+	query, way int64 // by how much longer these take
 }
 
 // Shop builds an index of spans: a client asks a cart, which asks a database and renders. Every instant of cart and
@@ -39,9 +43,20 @@ func Shop(t testing.TB, path string) *index.Index { return ShopOf(t, path, ShopR
 // ShopOf builds one of so many requests, each of five spans.
 func ShopOf(t testing.TB, path string, requests int) *index.Index {
 	t.Helper()
+	return build(t, path, requests, &shop{})
+}
+
+// ShopAfter builds another run of [Shop]: queries take LongerQuery more and are audited, and requests are on their way for LongerWay more.
+func ShopAfter(t testing.TB, path string) *index.Index {
+	t.Helper()
+	return build(t, path, ShopRequests, &shop{query: LongerQuery, way: LongerWay})
+}
+
+func build(t testing.TB, path string, requests int, s *shop) *index.Index {
+	t.Helper()
 	text := trace.Type{Kind: trace.Text}
 	l := &trace.Schema{Title: "a shop", Method: "made up", Assumption: "none"}
-	for _, name := range []string{"GET /cart", "cart", "SELECT", "query", "render"} {
+	for _, name := range []string{"GET /cart", "cart", "SELECT", "query", "render", "audit"} {
 		l.Classes = append(l.Classes, trace.Class{Name: name, Category: "app", Fields: []trace.Field{{Name: "trace_id", Type: text}, {Name: "span_id", Type: text}, {Name: "parent_span_id", Type: text}}})
 	}
 	for h, host := range []string{"client", "cart", "db"} {
@@ -57,7 +72,6 @@ func ShopOf(t testing.TB, path string, requests int) *index.Index {
 		l.Maps = append(l.Maps, trace.HostMap{Host: h, Map: &m})
 		l.Streams = append(l.Streams, trace.Stream{Name: "process", Host: host, Kind: trace.Process, ID: int64(10 + h), Parent: -1})
 	}
-	var s shop
 	for i := range int64(requests) {
 		s.request(i)
 	}
@@ -85,9 +99,9 @@ func (s *shop) request(i int64) {
 		answer = 12_000 * us
 	}
 	t := i * 50_000 * us
-	asked := t + 200*us + i%3*5*us
+	asked := t + 200*us + i%3*5*us + s.way
 	selects, queried := asked+500*us, asked+650*us
-	answered := queried + 800*us + i%4*30*us
+	answered := queried + 800*us + i%4*30*us + s.query
 	got := answered + answer
 	rendered := got + 100*us
 	done := rendered + render + 50*us
@@ -97,6 +111,9 @@ func (s *shop) request(i int64) {
 	sel := s.span(number, 1, ShopSelect, cart, selects, got, 0)
 	s.span(number, 2, ShopQuery, sel, queried, answered, sel)
 	s.span(number, 1, ShopRender, cart, rendered, rendered+render, 0)
+	if s.query > 0 {
+		s.span(number, 2, ShopAudit, 0, answered+10*us, answered+30*us, 0)
+	}
 }
 
 // span writes a slice; that of a server joins the one of its client, which is its parent, by two messages.
@@ -111,7 +128,7 @@ func (s *shop) span(number string, host, class int, parent uint64, begin, end in
 	switch {
 	case client != 0:
 		flow, roles = client, [2]trace.Role{trace.Receives, trace.Sends}
-	case class == ShopRender:
+	case class == ShopRender || class == ShopAudit:
 		flow = 0
 	}
 	for i, at := range []int64{begin, end} {

@@ -495,3 +495,6 @@ export const numbers = (from, to, without) => source.numbers(from, to, without);
  * @param {number} request
  */
 export const pathOf = (request) => source.path(request);
+
+/** against is what differs from the other timeline. */
+export const against = () => source.json("against");

@@ -2,6 +2,7 @@
 
 import { byId } from "./dom.js";
 import { App, open, paint } from "./app.js";
+import * as Against from "./against.js";
 import * as Chain from "./chain.js";
 import * as Clocks from "./clocks.js";
 import * as Colors from "./colors.js";
@@ -34,7 +35,7 @@ import * as View from "./view.js";
 import * as Violations from "./violations.js";
 
 // The panels, in the order of their tabs.
-const panels = [Details, Requests, Order, Measure, Search, Violations, Chain, Delays, Clocks, Switches, Numbers, Tables, Notes, Idle, Share, History, Picture, Help, Gaps];
+const panels = [Details, Requests, Order, Measure, Search, Violations, Chain, Delays, Clocks, Switches, Numbers, Against, Tables, Notes, Idle, Share, History, Picture, Help, Gaps];
 
 async function start() {
   const notice = byId("notice");

@@ -16,6 +16,7 @@ export interface About {
   top: number; // the least level whose tile 0 covers everything
   live: boolean;
   notes?: Note[];
+  against?: string; // the timeline with which this one is compared
   step: number;
   hosts: Host[];
   clocks: Clock[];
@@ -437,6 +438,44 @@ export interface StretchNumbers {
   left: number;
   skipped?: Record<string, number>;
   none?: string; // why nothing is counted
+}
+
+/** The median of what one run has of a name, and between which it truly is. */
+export interface Median {
+  median: number;
+  low: number;
+  high: number;
+  count: number;
+}
+
+/** What two runs have of one name: of slices of a host, requests, or messages between two hosts. */
+export interface Compared {
+  kind: "slice" | "request" | "message";
+  name: string;
+  host: string;
+  to?: string;
+  a: Median;
+  b: Median;
+  sums: [number, number]; // ns, of slices
+  differs: boolean | null; // null: not known
+  change: [number, number]; // of the medians, as a part of a's; and the least that the intervals allow
+}
+
+export interface OnlyIn {
+  kind: "slice" | "request" | "message";
+  name: string;
+  host: string;
+  to?: string;
+  in: "a" | "b";
+  count: number;
+}
+
+export interface Comparison {
+  a: string;
+  b: string;
+  rows: Compared[];
+  only: OnlyIn[];
+  left: number;
 }
 
 /** One of two events, or places, that are compared. */
