@@ -8,8 +8,9 @@
 //	two         the same to two servers, both of which must have everything
 //	jetstream   a message a chunk --> nats-server with sync_interval: always
 //
-//	go run ./tools/collectbench [-mib 512] [-rounds 5] [-kib 64,1024] [-ways tcp,meridian,two,jetstream] [-check]
+//	go run ./tools/collectbench [-mib 512] [-rounds 5] [-kib 64,1024] [-ways tcp,meridian,two,jetstream] [-sync 0] [-check]
 //
+// With -sync each fsync and fdatasync of a server takes so much longer, as on a disk that is slower than this one: strace delays their return.
 // What a way takes of processors is that of its processes at both ends, children of this one. Ratios are of medians. With -check the exit code
 // is 1 if a bar of docs/benchmarks.md is missed. Nothing here is a test: other work on the machine may not break the build.
 package main
@@ -33,6 +34,7 @@ type bench struct {
 	rounds         int
 	chunks         []int64
 	ways           []string
+	sync           time.Duration // by which each sync takes longer
 }
 
 func main() {
@@ -48,6 +50,7 @@ func main() {
 	chunks := flag.String("kib", "64,1024", "KiB in a message, or a write, at most")
 	only := flag.String("ways", strings.Join(ways, ","), "what is measured")
 	dir := flag.String("dir", "", "where the files are written; a directory of the disk to measure (default: that of temporary files)")
+	flag.DurationVar(&b.sync, "sync", 0, "how much longer each sync of a server takes than on this disk; needs strace")
 	check := flag.Bool("check", false, "exit with 1 if a bar is missed")
 	flag.Parse()
 	if err := b.prepare(*size<<20, *chunks, *only); err != nil {

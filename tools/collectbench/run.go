@@ -65,6 +65,9 @@ func (b *bench) round(ctx context.Context, way string, chunk int64, trace, store
 		}
 	}()
 	start := func(name string, args ...string) (address string, err error) {
+		if b.sync > 0 && way != "tcp" {
+			name, args = b.delayed(name, args)
+		}
 		s, address, err := ends.Start(ctx, name, args...)
 		if err == nil {
 			servers = append(servers, s)
@@ -121,6 +124,13 @@ func (b *bench) round(ctx context.Context, way string, chunk int64, trace, store
 		t.cpu += cpu(s.Process.Pid)
 	}
 	return t, nil
+}
+
+// delayed returns the command line of a program whose syncs take longer. It is the process that is started: strace runs beside it, and no other call stops it.
+func (b *bench) delayed(name string, args []string) (string, []string) {
+	const syncs = "fsync,fdatasync,syncfs"
+	return "strace", append([]string{"-D", "-f", "--seccomp-bpf", "-qq", "-o", os.DevNull, "-e", "trace=" + syncs,
+		"-e", fmt.Sprintf("inject=%s:delay_exit=%d", syncs, b.sync.Microseconds()), name}, args...)
 }
 
 // cpu is the time of processors that a process has taken, in ns by the scheduler.
