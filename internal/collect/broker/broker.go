@@ -103,7 +103,7 @@ func Start(o Options) (*Broker, error) {
 	}
 	b.s.Start()
 	b.setKeys(o.Users)
-	go b.watchKeys()
+	go b.watchConnections()
 	if !b.s.ReadyForConnections(startWithin) {
 		b.Close()
 		return nil, errors.New("the broker does not listen at " + o.Listen + ": is the port in use?")
