@@ -77,16 +77,7 @@ func (r *recorder) waitForOther(ctx context.Context) (any bool, err error) {
 		err = errors.Join(err, failed)
 	}()
 	var other otherRecorder
-	for {
-		lock, err := dirlock.Lock(r.dir)
-		if err == nil {
-			err = lock.Close()
-			other.left(r.dir)
-			return any, err
-		}
-		if !errors.Is(err, dirlock.ErrLocked) {
-			return any, err
-		}
+	free, err := r.unlocked(ctx, &other, func() {
 		if o := recorderOf(r.dir); o.known {
 			other = o
 		}
@@ -95,9 +86,30 @@ func (r *recorder) waitForOther(ctx context.Context) (any bool, err error) {
 			any = true
 			r.tellReady()
 		}
+	})
+	if err == nil && !free {
+		err = r.leaveOther(other)
+	}
+	return any, err
+}
+
+// unlocked waits until no other recorder writes the directory, and for the process of the last to end; it is false if ctx ends before. each is called as
+// often as one does.
+func (r *recorder) unlocked(ctx context.Context, last *otherRecorder, each func()) (free bool, err error) {
+	for {
+		lock, err := dirlock.Lock(r.dir)
+		if err == nil {
+			err = lock.Close()
+			last.left(r.dir)
+			return true, err
+		}
+		if !errors.Is(err, dirlock.ErrLocked) {
+			return false, err
+		}
+		each()
 		select {
 		case <-ctx.Done():
-			return any, r.leaveOther(other)
+			return false, nil
 		case <-time.After(lookForOwner):
 		}
 	}
@@ -209,16 +221,11 @@ func (r *recorder) endOther() error {
 	if err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("process %d, which records into %s: %w", o.pid, r.dir, err)
 	}
-	for until := time.Now().Add(endWithin); time.Now().Before(until); time.Sleep(lookForOwner) {
-		lock, err := dirlock.Lock(r.dir)
-		if err == nil {
-			err = lock.Close()
-			o.left(r.dir)
-			return err
-		}
-		if !errors.Is(err, dirlock.ErrLocked) {
-			return err
-		}
+	ctx, cancel := context.WithTimeout(context.Background(), endWithin)
+	defer cancel()
+	free, err := r.unlocked(ctx, &o, func() {})
+	if err == nil && !free {
+		err = fmt.Errorf("process %d records into %s still, %v after it was asked to end", o.pid, r.dir, endWithin)
 	}
-	return fmt.Errorf("process %d records into %s still, %v after it was asked to end", o.pid, r.dir, endWithin)
+	return err
 }

@@ -99,7 +99,7 @@ func (f *fleet) state(session, host string) (state string, stored, waiting int64
 func (f *fleet) becomes(session, host, want string) {
 	f.t.Helper()
 	state := ""
-	for until := time.Now().Add(20 * time.Second); time.Now().Before(until); {
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); {
 		var waiting int64
 		if state, _, waiting = f.state(session, host); state == want && waiting == 0 {
 			return
@@ -112,7 +112,7 @@ func (f *fleet) becomes(session, host, want string) {
 func (f *fleet) waiting(hosts ...string) {
 	f.t.Helper()
 	out := ""
-	for until := time.Now().Add(20 * time.Second); time.Now().Before(until); {
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); {
 		_, out, _ = f.ask("hosts", "--json")
 		if !slices.ContainsFunc(hosts, func(h string) bool { return !strings.Contains(out, `"host":"`+h+`"`) }) {
 			return

@@ -239,7 +239,7 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 // printSummary prints what was recorded. Broken promises are an error, and so are things that were asked for and not recorded.
 func (f *recordFlags) printSummary(cmd *cobra.Command, s record.Summary, o *record.Options, notRecorded []string) error {
 	warnings := append(o.Warnings.Lines(), f.nothingRecorded(&s, o)...)
-	return f.print(cmd, warnings, append(notKept(&s, o.Packets != nil), notRecorded...), func(w io.Writer) error { return recordTable(w, s) },
+	return f.print(cmd, warnings, append(notKept(&s, o.Packets != nil), notRecorded...), func(w io.Writer) error { return recordTable(w, s, o.Keep) },
 		func(w io.Writer) error {
 			return json.NewEncoder(w).Encode(struct {
 				record.Summary

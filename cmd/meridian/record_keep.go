@@ -96,12 +96,33 @@ func (s spoolValue) String() string {
 
 func (s spoolValue) Type() string { return "size" }
 
-// droppedLine says what --keep dropped.
-func droppedLine(d *record.Dropped) string {
+// droppedBy names the flags by which a recorder drops; "" for none: then one before it did.
+func droppedBy(k record.Keep) string {
+	var flags []string
+	if k.Time > 0 || k.Bytes > 0 {
+		flags = append(flags, "--keep")
+	}
+	if k.Spool > 0 {
+		flags = append(flags, "--spool")
+	}
+	if k.Release {
+		flags = append(flags, "--release")
+	}
+	switch len(flags) {
+	case 0:
+		return ""
+	case 1:
+		return ", as " + flags[0] + " says"
+	}
+	return ", as " + strings.Join(flags[:len(flags)-1], ", ") + " and " + flags[len(flags)-1] + " say"
+}
+
+// droppedLine says what was dropped, and by which flags.
+func droppedLine(d *record.Dropped, k record.Keep) string {
 	what := counted(d.Packets, "packet")
 	if d.Events > 0 {
 		what = counted(d.Events, "event") + " in " + what
 	}
-	return fmt.Sprintf("not kept, as --keep says: %s, %.1f MB; the trace is whole from %s on", what, float64(d.Bytes)/1e6,
+	return fmt.Sprintf("not kept%s: %s, %.1f MB; the trace is whole from %s on", droppedBy(k), what, float64(d.Bytes)/1e6,
 		time.Unix(0, d.WholeFrom).Format("2006-01-02 15:04:05.000000"))
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // recordTable prints the summary as a table.
-func recordTable(w io.Writer, s record.Summary) error {
+func recordTable(w io.Writer, s record.Summary, k record.Keep) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "process\tevents\tbytes\tlost\t  stream")
 	shown := slices.DeleteFunc(slices.Clone(s.Streams), func(c record.Counts) bool {
@@ -38,7 +38,7 @@ func recordTable(w io.Writer, s record.Summary) error {
 		fmt.Fprintf(w, "incomplete: %d more\n", s.Unlisted)
 	}
 	if s.Dropped != nil {
-		fmt.Fprintln(w, droppedLine(s.Dropped))
+		fmt.Fprintln(w, droppedLine(s.Dropped, k))
 	}
 	for _, x := range s.Snapshots {
 		if x.Error == "" {

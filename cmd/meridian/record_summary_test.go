@@ -27,11 +27,25 @@ func TestSummaryOfARecordingCountsOneAndThousands(t *testing.T) {
 			s.Total.Events += n.Events
 		}
 		var out strings.Builder
-		if err := recordTable(&out, s); err != nil {
+		if err := recordTable(&out, s, record.Keep{}); err != nil {
 			t.Fatal(err)
 		}
 		if lines := strings.Split(strings.TrimSpace(out.String()), "\n"); lines[len(lines)-1] != c.want {
 			t.Errorf("%q, want %q", lines[len(lines)-1], c.want)
+		}
+	}
+}
+
+func TestWhatIsDroppedNamesTheFlagsThatSaySo(t *testing.T) {
+	t.Parallel()
+	keep, spool := record.Keep{Time: time.Minute}, record.Keep{Spool: 1 << 30}
+	both := record.Keep{Bytes: 1 << 20, Spool: 1 << 30, Release: true}
+	for k, want := range map[record.Keep]string{
+		{}: "not kept: 2 packets, ", keep: "not kept, as --keep says: 2 packets, ", spool: "not kept, as --spool says: 2 packets, ",
+		both: "not kept, as --keep, --spool and --release say: 2 packets, ",
+	} {
+		if got := droppedLine(&record.Dropped{Packets: 2}, k); !strings.HasPrefix(got, want) {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func (w *waited) String() string {
 // await returns when a text was written.
 func (w *waited) await(text string) {
 	w.t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(time.Minute)
 	for !strings.Contains(w.String(), text) {
 		select {
 		case <-w.more:

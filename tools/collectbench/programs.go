@@ -19,7 +19,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"meridian/internal/collect/ship"
-	"meridian/internal/collect/wire"
+	"meridian/tools/ends"
 )
 
 // programs are those at the ends of the ways that are not Meridian's command. Each server prints its address.
@@ -138,21 +138,11 @@ const host, session = "web", "bench"
 // shipDirectory sends a directory as an agent does, until as many servers as are wanted have it on their disks.
 func shipDirectory(args []string) error {
 	f := parse(args)
-	c, err := nats.Connect(f.to, nats.CustomInboxPrefix(wire.OfHost(host, "inbox")))
-	if err != nil {
-		return err
-	}
-	defer c.Close()
 	ended := make(chan struct{})
 	close(ended)
-	s, err := ship.New(ship.Options{Conn: c, Host: host, Session: session, Dir: f.dir, Replicas: f.replicas, Chunk: f.chunk, Ended: ended,
-		Log: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }})
-	if err != nil {
-		return err
-	}
-	sum, err := s.Run(context.Background())
-	if err == nil && (sum.Lost > 0 || sum.Acknowledged != sum.Recorded || sum.Recorded == 0) {
-		err = fmt.Errorf("not all was acknowledged: %+v", sum)
+	sum, err := ends.Ship(context.Background(), f.to, ship.Options{Host: host, Session: session, Dir: f.dir, Replicas: f.replicas, Chunk: f.chunk, Ended: ended})
+	if err == nil && sum.Recorded == 0 {
+		err = fmt.Errorf("%s has nothing to send", f.dir)
 	}
 	return err
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package ends starts and ends the servers of a benchmark, as processes that print the address at which they listen.
+// Package ends has the ends of benchmarks: servers, as processes that print the address at which they listen, and the agent that sends to them.
 package ends
 
 import (

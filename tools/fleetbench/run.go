@@ -12,11 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"golang.org/x/sync/errgroup"
 
 	"meridian/internal/collect/ship"
-	"meridian/internal/collect/wire"
 	"meridian/tools/ends"
 )
 
@@ -107,20 +105,7 @@ func (b *bench) write(ctx context.Context, h *host, stored string) error {
 
 // send sends a host's trace as an agent does, until all that was written is acknowledged.
 func send(ctx context.Context, url string, h *host, ended <-chan struct{}) error {
-	c, err := nats.Connect(url, nats.CustomInboxPrefix(wire.OfHost(h.name, "inbox")))
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	s, err := ship.New(ship.Options{Conn: c, Host: h.name, Session: session, Dir: h.dir, Ended: ended, Every: 100 * time.Millisecond, // as in 'meridian agent'
-		Log: func(format string, args ...any) { fmt.Fprintf(os.Stderr, h.name+": "+format+"\n", args...) }})
-	if err != nil {
-		return err
-	}
-	sum, err := s.Run(ctx)
-	if err == nil && ctx.Err() == nil && (sum.Lost > 0 || sum.Acknowledged != sum.Recorded) {
-		err = fmt.Errorf("%s: not all was acknowledged: %+v", h.name, sum)
-	}
+	_, err := ends.Ship(ctx, url, ship.Options{Host: h.name, Session: session, Dir: h.dir, Ended: ended, Every: 100 * time.Millisecond}) // as in 'meridian agent'
 	return err
 }
 

@@ -19,7 +19,7 @@ const (
 func Connect(urls string, options ...nats.Option) (*nats.Conn, error) {
 	for failed := 1; ; failed++ {
 		c, err := nats.Connect(urls, options...)
-		if err == nil || failed == believedAfter || !mayPass(err) {
+		if err == nil || failed >= Believed(err) {
 			return c, err
 		}
 		time.Sleep(askedEvery + rand.N(askedEvery/4))
@@ -28,13 +28,8 @@ func Connect(urls string, options ...nats.Option) (*nats.Conn, error) {
 
 // Believed returns how often a broker must refuse a connection with an error until it is believed.
 func Believed(err error) int {
-	if mayPass(err) {
-		return believedAfter
+	if errors.Is(err, nats.ErrAuthorization) || !Refused(err) && !errors.Is(err, nats.ErrNoServers) {
+		return believedAfter // the connection may be made at once
 	}
 	return 1
-}
-
-// mayPass reports whether a connection that failed may be made at once.
-func mayPass(err error) bool {
-	return errors.Is(err, nats.ErrAuthorization) || !Refused(err) && !errors.Is(err, nats.ErrNoServers)
 }
