@@ -64,8 +64,9 @@ type Timeline struct {
 	assumed    bound.Assumption
 	clocks     []*hostClock
 	pairs      map[[2]int]*pairState
-	components int // how many there have ever been
-	made       int // epochs
+	silent     map[[2]int]silentPair // that were forgotten
+	components int                   // how many there have ever been
+	made       int                   // epochs
 	version    int64
 	urgent     bool  // a round is due at once
 	working    *Work // the round that is being solved
@@ -97,7 +98,7 @@ func New(o Options) (*Timeline, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
-	t := &Timeline{o: o, assumed: bound.Default, pairs: make(map[[2]int]*pairState)}
+	t := &Timeline{o: o, assumed: bound.Default, pairs: make(map[[2]int]*pairState), silent: make(map[[2]int]silentPair)}
 	if o.Align.Assumption != nil {
 		t.assumed = *o.Align.Assumption
 	}
@@ -277,6 +278,10 @@ func pairOf(t *Timeline, x, y *epoch) *pairState {
 	p := t.pairs[key]
 	if p == nil {
 		p = newPairState(t, a, b)
+		if x, was := t.silent[key]; was {
+			p.lastA, p.lastB, p.returned = x.lastA, x.lastB, true
+			delete(t.silent, key)
+		}
 		t.pairs[key] = p
 	}
 	return p
@@ -309,6 +314,7 @@ type pairState struct {
 	received     int
 	bent         clock.HostTime // the latest reading of a for which it was told that the clocks bent
 	lastA, lastB clock.HostTime // the latest stamps
+	returned     bool           // the pair was forgotten, and no message has come since
 	settling     int            // messages until a round is due after a restart
 	idle         int            // rounds since both clocks are gone
 	patience     int            // messages until a round is to look again
@@ -330,7 +336,10 @@ func (p *pairState) add(t *Timeline, from *epoch, m trace.Message) {
 		w = &p.ba
 	}
 	t.urgent = t.urgent || w.total == 0 && (p.a.component != p.b.component || p.a.fresh || p.b.fresh)
-	p.pass(w.part(m))
+	if (p.pass(w.part(m)) || p.returned) && p.leaps(from, m) {
+		tellLeap(t, p)
+	}
+	p.returned = false
 	w.add(m)
 	if from == p.a {
 		p.edge.AB(m)
@@ -358,8 +367,9 @@ func (p *pairState) add(t *Timeline, from *epoch, m trace.Message) {
 
 // pass drops messages before one of a part comes: those older than the window, of both directions alike, and all if there was none for half a
 // window and for longer than those that there are. A clock may have been set in such a silence. Few messages from before it leave room for a rate
-// at which nothing was set, and with the first ones behind it they would give bounds that are wrong.
-func (p *pairState) pass(number int64) {
+// at which nothing was set, and with the first ones behind it they would give bounds that are wrong. It reports whether it left none.
+func (p *pairState) pass(number int64) (none bool) {
+	held := len(p.ab.parts)+len(p.ba.parts) > 0
 	newest, oldest := int64(math.MinInt64), int64(math.MaxInt64)
 	for _, w := range []*window{&p.ab, &p.ba} {
 		w.expire(number)
@@ -368,12 +378,14 @@ func (p *pairState) pass(number int64) {
 		}
 	}
 	if newest == math.MinInt64 {
-		return
+		return held
 	}
 	if silence := number - newest; silence > windowParts/2 && silence > newest-oldest {
 		p.ab.clear()
 		p.ba.clear()
+		return true
 	}
+	return false
 }
 
 // contradictory reports whether the messages of the window contradict the assumption. The bounds of the leading edge may have

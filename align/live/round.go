@@ -104,8 +104,13 @@ func (p *pairState) fill(s *online.Strict) {
 	}
 }
 
-// age drops pairs that exchanged nothing for long.
+// age drops pairs that exchanged nothing for long. Of clocks that go on, the stamps of their last messages stay.
 func (t round) age() {
+	for key, x := range t.silent {
+		if x.a.ended || x.b.ended {
+			delete(t.silent, key)
+		}
+	}
 	for key, p := range t.pairs {
 		limit := t.o.Forget.Nanoseconds()
 		if p.a.ended || p.b.ended {
@@ -116,6 +121,9 @@ func (t round) age() {
 		}
 		if clock.Sub(p.a.seen, p.lastA) > limit || clock.Sub(p.b.seen, p.lastB) > limit || p.idle > windowParts {
 			delete(t.pairs, key)
+			if !p.a.ended && !p.b.ended {
+				t.silent[key] = silentPair{p.a, p.b, p.lastA, p.lastB}
+			}
 		}
 	}
 }
