@@ -12,6 +12,7 @@ import (
 	"meridian/align"
 	"meridian/align/bound"
 	"meridian/align/sampled"
+	"meridian/internal/live"
 	"meridian/internal/pipeline"
 	"meridian/internal/pipeline/usage"
 )
@@ -45,27 +46,66 @@ const (
 // add gives a command the flags; methods are the names that --method takes there.
 func (f *methodFlags) add(cmd *cobra.Command, methods []string) {
 	f.flags, f.methods = cmd.Flags(), methods
+	f.addLiveFlags(cmd)
 	f.flags.StringVar(&f.method, "method", methods[0], "estimation `METHOD`: "+strings.Join(methods, ", "))
 	f.flags.StringVar(&f.network, "network", "", "`STRATEGY` that joins pairs of clocks to one time base (default: the method's own): "+strings.Join(align.Networks(), ", "))
-	f.flags.StringVar(&f.reference, "reference", "", "`HOST` whose clock the timeline follows (default: the one nearest to all)")
-	f.flags.Float64Var(&f.wander, "wander", bound.Default.Wander, "bounds assume that the skew of two clocks changes by at most `PPB` per second, or more where messages show it")
-	f.flags.DurationVar(&f.epsilon, "epsilon", time.Duration(bound.Default.Epsilon), "bounds assume that the offset of two clocks jitters by at most `TIME`")
-	f.flags.Float64Var(&f.maxSkew, "max-skew", bound.Default.MaxSkew, "bounds assume that the skew of two clocks is at most `PPM`, 0 for any, or more where messages show it")
-	f.flags.BoolVar(&f.noAdapt, "no-adapt", false, "bounds rest on --wander, --epsilon and --max-skew alone; where messages contradict them there are none")
 	f.flags.StringVar(&f.minDelay, "min-delay", "", "least delay of a message, `TIME`, or "+measured+": half of each pair's quickest exchange")
 	f.flags.DurationVar(&f.segment, "segment", 0, "estimate long traces in segments of `TIME`, such as 30m")
 	f.flags.IntVar(&f.confidence, "confidence", 90, "keep exchanges within a confidence of `PERCENT`: 90, 95, 99 or 100 ("+methodFiltered+")")
 	f.flags.StringVar(&f.samples, "samples", "", "`[NAME=]FILE` with lines HOST HOST_TIME REFERENCE_TIME ERROR, taken against the clock NAME ("+methodSampled+")")
 	f.flags.StringVar(&f.samplesUse, "samples-use", sampled.Modes[0], "`MODE` of using samples: "+strings.Join(sampled.Modes, ", "))
 	f.flags.StringVar(&f.repair, "repair", "", "move messages that still arrive before they were sent, by `METHOD`: "+strings.Join(pipeline.Repairs(), ", "))
+	completions(cmd, map[string]cobra.CompletionFunc{
+		"method": choices(methods...), "network": choices(align.Networks()...), "min-delay": choices(measured), "segment": choices(),
+		"confidence": choices("90", "95", "99", "100"), "samples-use": choices(sampled.Modes...), "repair": choices(pipeline.Repairs()...),
+	})
+}
+
+// addLive gives a command that follows growing traces the flags that hold there.
+func (f *methodFlags) addLive(cmd *cobra.Command) {
+	f.flags, f.methods = cmd.Flags(), align.Methods()[:1]
+	f.method, f.samplesUse = f.methods[0], sampled.Modes[0]
+	f.addLiveFlags(cmd)
+}
+
+func (f *methodFlags) addLiveFlags(cmd *cobra.Command) {
+	f.flags.StringVar(&f.reference, "reference", "", "`HOST` whose clock the timeline follows (default: the one nearest to all)")
+	f.flags.Float64Var(&f.wander, "wander", bound.Default.Wander, "bounds assume that the skew of two clocks changes by at most `PPB` per second, or more where messages show it")
+	f.flags.DurationVar(&f.epsilon, "epsilon", time.Duration(bound.Default.Epsilon), "bounds assume that the offset of two clocks jitters by at most `TIME`")
+	f.flags.Float64Var(&f.maxSkew, "max-skew", bound.Default.MaxSkew, "bounds assume that the skew of two clocks is at most `PPM`, 0 for any, or more where messages show it")
+	f.flags.BoolVar(&f.noAdapt, "no-adapt", false, "bounds rest on --wander, --epsilon and --max-skew alone; where messages contradict them there are none")
 	f.flags.StringArrayVar(&f.addresses, "address", nil, "addresses of a host, `HOST=IP[,IP...]`, where the captures do not tell; may be repeated")
 	f.flags.StringArrayVar(&f.granularity, "granularity", nil, "step of the stamps of a host, or of all, `[HOST=]TIME`, such as web=10ms, where the stamps do not tell; may be repeated")
 	completions(cmd, map[string]cobra.CompletionFunc{
-		"method": choices(methods...), "network": choices(align.Networks()...), "reference": choices(),
-		"wander": choices(), "epsilon": choices(), "max-skew": choices(), "min-delay": choices(measured), "segment": choices(),
-		"confidence": choices("90", "95", "99", "100"), "samples-use": choices(sampled.Modes...),
-		"repair": choices(pipeline.Repairs()...), "address": choices(), "granularity": choices(),
+		"reference": choices(), "wander": choices(), "epsilon": choices(), "max-skew": choices(), "address": choices(), "granularity": choices(),
 	})
+}
+
+// alignLive puts what the flags say into the options of a live timeline, whose inputs are known.
+func (f *methodFlags) alignLive(o *live.Options) (pipeline.Options, error) {
+	all, err := f.options(false)
+	if err != nil {
+		return all, err
+	}
+	o.Align.Align, o.Granularity, o.Addresses = all.Align.Options, all.Match.Granularity, all.Match.Addresses
+	derived := slices.ContainsFunc(o.Inputs, func(in live.Input) bool { return in.Derived })
+	unknown := func(host string) bool { // traces may name their hosts, if the user does not
+		return host != "" && !derived && !slices.ContainsFunc(o.Inputs, func(in live.Input) bool { return in.Host == host })
+	}
+	if unknown(f.reference) {
+		return all, wrong("--reference: no input is of a host %q", f.reference)
+	}
+	for host := range o.Granularity {
+		if unknown(host) {
+			return all, wrong("--granularity: no input is of a host %q", host)
+		}
+	}
+	for host := range o.Addresses {
+		if unknown(host) {
+			return all, wrong("--address: no input is of a host %q", host)
+		}
+	}
+	return all, nil
 }
 
 // choices completes to fixed words, and to no file.

@@ -22,6 +22,7 @@ import (
 // tailFlags is what the command line says.
 type tailFlags struct {
 	filterFlags
+	methodFlags
 	quietFlag
 	format  string
 	latency time.Duration
@@ -63,8 +64,8 @@ call; it never waits for them. docs/live.md has its layout, examples/subscribe p
 --host, --stream, --event, --where and --field choose events as for 'meridian convert'.
 
 Exit code: 0 interrupted, 1 failed, 2 wrong usage, 3 interrupted, but a clock was set or steered meanwhile, events were lost before they were recorded or dropped by
-'record --keep' before they were read, packets are missing or damaged, a directory or file could not be read at the end, the output was not read, late events had no place in the format, or a host was left
-unaligned or without bounds for most of its events; the reason is on stderr. 141 where the reader of the output is gone (SIGPIPE).`,
+'record --keep' before they were read, packets are missing or damaged, a directory or file could not be read at the end, the output was not read, late events had no place in the format, messages are
+shown received before they were sent, or a host was left unaligned or without bounds for most of its events; the reason is on stderr. 141 where the reader of the output is gone (SIGPIPE).`,
 		Example: `  meridian tail trace/
   meridian tail trace/ --event 'request*' --where 'status>=500'
   meridian tail web=/srv/web-trace db=/srv/db-trace --format json | jq .fields
@@ -83,6 +84,7 @@ unaligned or without bounds for most of its events; the reason is on stderr. 141
 	flags.StringVar(&f.ring, "ring", "", "write into a ring at `FILE`, which should be in /dev/shm, instead of printing")
 	flags.StringVar(&f.size, "ring-size", "4MiB", "how much the ring holds, `SIZE` from 256KiB to 1GiB")
 	f.filterFlags.addEvents(cmd)
+	f.methodFlags.addLive(cmd)
 	f.quietFlag.add(cmd)
 	completions(cmd, map[string]cobra.CompletionFunc{"format": choices(formats...), "ring-size": choices("256KiB", "4MiB", "64MiB"), "latency": choices("20ms", "100ms", "1s")})
 	return cmd
@@ -125,8 +127,11 @@ func (f *tailFlags) run(cmd *cobra.Command, args []string) error {
 	if len(t.Select.Events) == 0 && !f.rows {
 		t.Select.Events = recordersOwn
 	}
-	f.tellStart(cmd, inputs)
 	o := live.Options{Inputs: inputs, Rows: f.rows, FromEnd: !f.all}
+	if _, err := f.alignLive(&o); err != nil {
+		return err
+	}
+	f.tellStart(cmd, inputs)
 	o.Sorter.Frame, o.Sorter.LeastFrame, o.Sorter.MostFrame = f.latency, f.latency, 2*f.latency
 	var w trace.Warnings
 	out, flush := newLineOutput(cmd.Context(), cmd.OutOrStdout())
@@ -248,6 +253,9 @@ func liveOutcome(o *live.Outcome) error {
 		broken = append(broken, "no messages align "+strings.Join(o.Unaligned, ", "))
 	}
 	broken = append(broken, o.Unbounded...)
+	if reversed := o.Reversed(); reversed != "" {
+		broken = append(broken, reversed)
+	}
 	if len(o.Set) > 0 {
 		broken = append(broken, "bounds that were shown before it was found that a clock was set, or is steered, may be wrong: "+o.SetText())
 	}

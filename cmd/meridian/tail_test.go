@@ -154,8 +154,9 @@ func TestTailRefusesFlagsThatDoNotFit(t *testing.T) {
 	for _, args := range [][]string{
 		{"--window", "1s"}, {"--format", "gnuplot", "--window", "1ms"}, {"--ring-size", "4MiB"}, {"--ring", "x", "--ring-size", "1"}, {"--ring", "x", "--ring-size", "1KiB"},
 		{"--ring", "x", "--format", "csv"}, {"--format", "png"}, {"--latency", "0"},
+		{"--granularity", "10"}, {"--granularity", "none=10ms"}, {"--wander", "-1"}, {"--address", "x"},
 	} {
-		c := exec.Command("meridian", append([]string{"tail", t.TempDir()}, args...)...)
+		c := exec.Command("meridian", append([]string{"tail", "web=" + t.TempDir()}, args...)...)
 		if out, _ := c.CombinedOutput(); c.ProcessState.ExitCode() != 2 {
 			t.Errorf("%q: exit code %d: %s", args, c.ProcessState.ExitCode(), out)
 		}

@@ -96,14 +96,16 @@ func (f *viewFlags) liveOptions(args []string) (o live.Options, v live.ViewOptio
 	if err != nil {
 		return o, v, err
 	}
-	all, err := f.options(false)
-	if err != nil {
-		return o, v, err
-	}
 	if o.Inputs, err = liveInputs(args); err != nil {
 		return o, v, err
 	}
-	o.Align.Align = all.Align.Options
+	all, err := f.alignLive(&o)
+	if err != nil {
+		return o, v, err
+	}
+	if all.Align.MeasureDelay {
+		return o, v, wrong("--min-delay %s is for traces that are whole; give a time with --follow", measured)
+	}
 	o.Sorter.Frame, o.Sorter.LeastFrame, o.Sorter.MostFrame = f.latency, f.latency, 2*f.latency
 	v.KeepTime, v.KeepBytes = f.keep.Time, f.keep.Bytes
 	v.Select, v.Index, v.MinDelay, v.SealInterval = wanted.Options, f.index, all.Align.MinDelay, sealInterval

@@ -46,15 +46,15 @@ func (x *hostAddresses) replaced(in *input) {
 	}
 }
 
-// own returns the addresses that one host alone has, by its name.
-func (x *hostAddresses) own() map[string][]netip.Addr {
-	if x.changed {
+// own returns the addresses that were given of each host and, of the others, those that recorders saw on one host alone.
+func (x *hostAddresses) own(given map[string][]netip.Addr) map[string][]netip.Addr {
+	if x.changed || x.made == nil {
 		x.changed = false
 		var all []map[string][]netip.Addr
 		for in, of := range x.of {
 			all = append(all, map[string][]netip.Addr{in.name: of.all})
 		}
-		x.made = offline.OwnAddresses(all)
+		x.made = offline.Stated(given, offline.OwnAddresses(all))
 	}
 	return x.made
 }

@@ -7,6 +7,7 @@ import (
 	"meridian/clock"
 	"meridian/internal/testneed"
 	"meridian/order"
+	"meridian/trace"
 )
 
 // TestEventsOfCoarseStampsAreWithinTrueBounds cuts stamps off to a step that no trace states. Messages then seem to arrive before they were sent, by up to
@@ -49,10 +50,29 @@ func TestEventsOfCoarseStampsAreWithinTrueBounds(t *testing.T) {
 				tight++
 			}
 		}
+		if o := s.Outcome(); reversed(got) != int(o.Inverted+o.Violations) {
+			t.Errorf("steps %v: %d messages are shown reversed; told: %d and %d", steps, reversed(got), o.Inverted, o.Violations)
+		}
 		if o := s.Outcome(); tight < len(got)*3/4 || len(o.Set) > 0 || o.Violations > 0 {
 			t.Errorf("steps %v: %d of %d events have bounds of %d ns at most; %d violations; set: %s", steps, tight, len(got), most, o.Violations, o.SetText())
 		}
 	}
+}
+
+// reversed counts the messages that are shown received before they were sent.
+func reversed(all []taken) (n int) {
+	sent := make(map[uint64]clock.TimelineTime)
+	for _, x := range all {
+		if x.role == trace.Sends {
+			sent[x.flow] = x.at
+		}
+	}
+	for _, x := range all {
+		if at, any := sent[x.flow]; any && x.role == trace.Receives && x.at < at {
+			n++
+		}
+	}
+	return n
 }
 
 func hostNamed(name string) int {

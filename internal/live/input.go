@@ -362,12 +362,26 @@ func (in *input) locate() {
 	}
 }
 
-// granularity returns the step of the stamps as far as they tell, ns.
+// granularity returns the step of the stamps, ns: the stated one, or what they tell.
 func (in *input) granularity() int64 {
+	if step := in.s.o.granularityOf(in.name); step > 0 {
+		return step
+	}
 	if in.capture != nil {
 		return in.capture.Granularity()
 	}
 	return in.grain.Step()
+}
+
+// granularityOf returns the stated step of a host's stamps, 0 if none is.
+func (o *Options) granularityOf(host string) int64 {
+	if len(o.Granularity) == 0 {
+		return 0
+	}
+	if step, named := o.Granularity[host]; named {
+		return step
+	}
+	return o.Granularity[""]
 }
 
 // mark notes the end of a message. What is received may have come up to a step of the stamps later. Tracers that number messages do so among the traces that were written together, which are those of one

@@ -18,6 +18,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net/netip"
 	"time"
 
 	alignlive "meridian/align/live"
@@ -45,6 +46,10 @@ type Options struct {
 	HostsByDirectory bool
 	Sorter           order.SorterOptions
 	Align            alignlive.Options
+	// Granularity is the steps of stamps in ns by host, "" for all others. They hold instead of those that the stamps show.
+	Granularity map[string]int64
+	// Addresses are those of hosts that the captures and recorders do not tell.
+	Addresses map[string][]netip.Addr
 	// Messages asks for the ends of messages that packets make, on a row of each host. They are written when they are found, which is
 	// Settle and up to a second late.
 	Messages bool
@@ -112,6 +117,7 @@ type Session struct {
 	lookedAt int64 // when the directories were looked for, by elapsed
 
 	ahead     int64         // events that were far ahead of all others
+	inverted  int64         // receipts that stay before their sendings
 	ending    bool          // nothing more comes
 	rhythm    time.Duration // how often the sink hands on what it was given; 0 for at each step
 	load      int           // events that the last step read

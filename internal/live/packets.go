@@ -272,11 +272,13 @@ func (p *packets) round(ctx context.Context, settle int64) error {
 
 // capture returns the packets of a source in a window. Those that a capture of the same host has are not among those of its kernel.
 func (h *packetHost) capture(x *packetSource, window int, elapsed int64) *trace.Capture {
-	c := x.reducers[window].Capture()
-	if x.capture {
-		return c
+	left := *x.reducers[window].Capture()
+	if step := x.in.s.o.granularityOf(x.in.name); step > 0 {
+		left.Granularity = step
 	}
-	left := *c
+	if x.capture {
+		return &left
+	}
 	for _, y := range h.sources {
 		if !y.capture || !y.any {
 			continue
@@ -292,7 +294,7 @@ func (h *packetHost) capture(x *packetSource, window int, elapsed int64) *trace.
 
 // match finds messages, and uses those that no round has used.
 func (p *packets) match(ctx context.Context, captures []*trace.Capture, reach map[*packetHost]clock.HostTime, window int) error {
-	found, err := match.Match(ctx, captures, match.Options{Addresses: p.addresses.own()}, nil)
+	found, err := match.Match(ctx, captures, match.Options{Addresses: p.addresses.own(p.s.o.Addresses)}, nil)
 	if err != nil {
 		return err
 	}

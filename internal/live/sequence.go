@@ -153,6 +153,9 @@ func (s *Session) keepWithin(r *trace.TimelineEvent, n *order.Note) {
 	back := min(r.Time.Sub(r.High), n.Moved)
 	r.Time = r.Time.Add(-back)
 	n.Moved -= back
+	if n.Repaired && !n.Violation {
+		s.inverted++
+	}
 	n.Late, n.Behind = true, n.Behind+back
 }
 

@@ -140,6 +140,8 @@ type taken struct {
 	high         clock.TimelineTime
 	bounded      bool
 	note         order.Note
+	flow         uint64
+	role         trace.Role
 	component    int
 	hasComponent bool
 }
@@ -150,7 +152,7 @@ type collector struct {
 }
 
 func (c *collector) Write(e *trace.TimelineEvent, n order.Note) error {
-	x := taken{host: e.Host, stamp: e.Event.Time, at: e.Time, low: e.Low, high: e.High, bounded: e.Bounded, note: n}
+	x := taken{host: e.Host, stamp: e.Event.Time, at: e.Time, low: e.Low, high: e.High, bounded: e.Bounded, note: n, flow: e.Event.Flow, role: e.Role}
 	if len(e.Values) > 0 {
 		x.n = e.Values[0].Int()
 	}

@@ -69,6 +69,7 @@ type Outcome struct {
 	Printed  int64 // of a tail
 	LeftOut  int64 // by its filter
 	Ahead    int64 // stamped far ahead of all others
+	Inverted int64 // messages that are shown received before they were sent, as their bounds leave no later place; Violations are not among them
 	Unplaced int64 // late events for which the format has no place
 	// Unwritten events are not in the index that is to be kept, since its disk was full.
 	Unwritten int64
@@ -176,7 +177,8 @@ func (s *Session) Outcome() *Outcome {
 		s.noteSet(maps, s.aligned)
 		s.aligned = maps.Version
 	}
-	o := &Outcome{SorterStats: s.stats(), Ahead: s.ahead, Lost: s.loss(), Set: s.set.told(), Assumes: s.assumes(), Unbounded: s.bounding.told(s)}
+	s.noteUnknown()
+	o := &Outcome{SorterStats: s.stats(), Ahead: s.ahead, Inverted: s.inverted, Lost: s.loss(), Set: s.set.told(), Assumes: s.assumes(), Unbounded: s.bounding.told(s)}
 	component := -1
 	for _, in := range s.inputs {
 		if in.fault != nil {
@@ -197,6 +199,34 @@ func (s *Session) Outcome() *Outcome {
 	return o
 }
 
+// noteUnknown warns of hosts that the options name and that no input was of.
+func (s *Session) noteUnknown() {
+	check := func(host, what string) {
+		if host != "" && !slices.ContainsFunc(s.inputs, func(in *input) bool { return in.name == host }) {
+			s.warnings.Add(host, "no input is of this host: what was given as its "+what+" had no effect", "")
+		}
+	}
+	check(s.o.Align.Align.Reference, "being the reference")
+	for host := range s.o.Granularity {
+		check(host, "granularity")
+	}
+	for host := range s.o.Addresses {
+		check(host, "addresses")
+	}
+}
+
+// Reversed says how many messages are shown received before they were sent, "" for none.
+func (o *Outcome) Reversed() string {
+	var parts []string
+	if o.Violations > 0 {
+		parts = append(parts, fmt.Sprintf("%d messages were received before they were sent by the bounds of both ends: a bound or a stamp is wrong", o.Violations))
+	}
+	if o.Inverted > 0 {
+		parts = append(parts, fmt.Sprintf("%d messages are shown received before they were sent, though their bounds allow the true order", o.Inverted))
+	}
+	return strings.Join(parts, "; ")
+}
+
 // SetText names the clocks that were set.
 func (o *Outcome) SetText() string { return strings.Join(texts(o.Set), "; ") }
 
@@ -211,9 +241,6 @@ func (o *Outcome) Summary() string {
 	}
 	if o.Ahead > 0 {
 		line += fmt.Sprintf(", %d stamped far ahead of all others", o.Ahead)
-	}
-	if o.Violations > 0 {
-		line += fmt.Sprintf(", %d received before they were sent, whatever the clocks", o.Violations)
 	}
 	if o.Forced > 0 {
 		line += fmt.Sprintf(", %d out before their time, since memory was full", o.Forced)

@@ -68,22 +68,7 @@ func Match(ctx context.Context, set *input.Set, o MatchOptions, w *trace.Warning
 // ownAddresses returns the addresses of each host: those that the user gave and, of the others, those that recorders saw on
 // its interfaces.
 func (o *MatchOptions) ownAddresses(set *input.Set) map[string][]netip.Addr {
-	given := make(map[netip.Addr]bool)
-	out := make(map[string][]netip.Addr)
-	for host, addresses := range o.Addresses {
-		out[host] = slices.Clone(addresses)
-		for _, a := range addresses {
-			given[a.Unmap()] = true
-		}
-	}
-	for host, addresses := range set.OwnAddresses() {
-		for _, a := range addresses {
-			if !given[a] {
-				out[host] = append(out[host], a)
-			}
-		}
-	}
-	return out
+	return input.Stated(o.Addresses, set.OwnAddresses())
 }
 
 // granularityOf returns the stated granularity of a host, 0 if none is.

@@ -125,3 +125,23 @@ func OwnAddresses(recordings []map[string][]netip.Addr) map[string][]netip.Addr 
 	}
 	return out
 }
+
+// Stated returns the addresses that are given of each host and, of the others, those that are seen. Neither argument is changed.
+func Stated(given, seen map[string][]netip.Addr) map[string][]netip.Addr {
+	taken := make(map[netip.Addr]bool)
+	out := make(map[string][]netip.Addr)
+	for host, addresses := range given {
+		out[host] = slices.Clone(addresses)
+		for _, a := range addresses {
+			taken[a.Unmap()] = true
+		}
+	}
+	for host, addresses := range seen {
+		for _, a := range addresses {
+			if !taken[a] {
+				out[host] = append(out[host], a)
+			}
+		}
+	}
+	return out
+}
