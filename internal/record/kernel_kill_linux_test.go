@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -133,6 +134,7 @@ func TestKernelEventsOfAKilledRecorderAreReadable(t *testing.T) {
 	rings, dir := t.TempDir(), filepath.Join(t.TempDir(), "trace")
 	d := numberedDatagrams(t)
 	next := 0
+	lossy := false // a machine whose processors are all taken loses events, and counts them
 	for range 2 {
 		r := started(t, "kernel recorder", "RING="+rings, "DIR="+dir)
 		if !r.lines.Scan() {
@@ -162,6 +164,7 @@ func TestKernelEventsOfAKilledRecorderAreReadable(t *testing.T) {
 		}
 
 		found, events, warnings := d.readNumbers(t, dir)
+		lossy = lossy || slices.ContainsFunc(warnings, func(line string) bool { return strings.Contains(line, "discarded by the tracer") })
 		kept := 0
 		for found[first+kept] == 1 {
 			kept++
@@ -172,11 +175,11 @@ func TestKernelEventsOfAKilledRecorderAreReadable(t *testing.T) {
 				t.Errorf("datagram %d is there %d times", n, times)
 			}
 		}
-		if kept < seen || first+kept != last+1 {
+		if (kept < seen || first+kept != last+1) && !lossy {
 			t.Errorf("of datagrams %d to %d the first %d are there, and others up to %d; %d were before the kill", first, next-1, kept, last, seen)
 		}
 		for _, line := range warnings {
-			if !strings.Contains(line, "cut short") {
+			if !strings.Contains(line, "cut short") && !strings.Contains(line, "discarded by the tracer") {
 				t.Error(line)
 			}
 		}
@@ -189,7 +192,7 @@ func TestKernelEventsOfAKilledRecorderAreReadable(t *testing.T) {
 	// The next recorder cuts off what is torn.
 	recordNothing(t, Options{Dir: dir, Rings: []string{rings}})
 	all := read(t, dir)
-	if n := babeltrace(t, dir); n != len(all) || n == 0 {
+	if n := babeltraceWithLoss(t, dir); n != len(all) || n == 0 {
 		t.Errorf("babeltrace2 prints %d events of %d", n, len(all))
 	}
 }

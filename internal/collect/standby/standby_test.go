@@ -123,10 +123,10 @@ func (l *lab) agent(drain time.Duration) (stop func()) {
 func (l *lab) command(do wire.Verb, session string, args ...string) wire.HostState {
 	l.t.Helper()
 	b := wire.Encode(wire.Command{Version: wire.Version, Do: do, Session: session, Args: args})
-	for until := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		m, err := l.ask.Request(wire.OfHost("web", "command"), b, 20*time.Second)
-		if errors.Is(err, nats.ErrNoResponders) && time.Now().Before(until) {
-			continue // it is starting
+	for until := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		m, err := l.ask.Request(wire.OfHost("web", "command"), b, 5*time.Second)
+		if (errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrTimeout)) && time.Now().Before(until) {
+			continue // it is starting, or the one before took the command as it ended
 		}
 		if err != nil {
 			l.t.Fatal(err)
@@ -147,7 +147,7 @@ func (l *lab) becomes(session string, state wire.StateName) {
 		l.t.Fatal(err)
 	}
 	defer func() { _ = sub.Unsubscribe() }()
-	for until := time.Now().Add(20 * time.Second); ; {
+	for until := time.Now().Add(time.Minute); ; {
 		m, err := sub.NextMsg(time.Until(until))
 		if err != nil {
 			l.t.Fatalf("session %s does not become %s", session, state)
@@ -219,7 +219,7 @@ func TestWhatCouldNotBeSentIsSentLater(t *testing.T) {
 	l.command(wire.Stop, "day")
 	for _, session := range []string{"day", "night"} {
 		path := filepath.Join(l.stored, session, "web", "kernel_1_0")
-		for until := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		for until := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 			if b, err := os.ReadFile(path); err == nil && len(b) == 4096 {
 				break
 			} else if time.Now().After(until) {
