@@ -95,6 +95,15 @@ bench-start: build ## the first events of programs with a million a second, reco
 	go build -o bin/recordstart ./tools/recordstart
 	bin/recordstart -check $(FLAGS)
 
+.PHONY: bench-run run-kills
+bench-run: build ## how near to each other the phases of 32 daemons start, with and without load, against its bars; needs root
+	go build -o bin/runbench ./tools/runbench
+	bin/runbench -meridian bin/meridian $(FLAGS)
+
+run-kills: build ## experiments of which a part is killed at a random instant, 100 times: nothing is left; as root in namespaces too
+	go build -o bin/runkill ./tools/runkill
+	bin/runkill -meridian bin/meridian $(FLAGS)
+
 .PHONY: picture
 picture: build ## the picture of README.md anew; needs Chromium
 	go run ./tools/picture docs/images/timeline.png

@@ -72,15 +72,16 @@ var mayImport = map[string][]string{
 	"internal/experiment/keeper":   {},
 	// A host emits when phases begin and end, so the recorder has them.
 	"internal/experiment/host": {"internal/experiment/allow", "internal/experiment/keeper", "internal/experiment/protocol", "sensor"},
-	// Hosts of an experiment may be behind the agents of a server.
-	"internal/experiment/place":    {"internal/experiment/file", "internal/experiment/protocol", "internal/collect/tunnel", "internal/collect/wire"},
+	// Hosts of an experiment may be behind the agents of a server. What a keeper left that was killed at its start, the place removes.
+	"internal/experiment/place":    {"internal/experiment/file", "internal/experiment/keeper", "internal/experiment/protocol", "internal/experiment/traffic", "internal/collect/tunnel", "internal/collect/wire"},
 	"internal/experiment/remote":   {"internal/collect/tunnel"},
 	"internal/experiment/allow":    {},
 	"internal/experiment/schedule": {"internal/experiment/file", "internal/experiment/place", "internal/experiment/protocol"},
 	// What became of a run: its timeline is the pipeline's.
 	"internal/experiment/verdict": {"internal/compare", "internal/experiment/file", "internal/experiment/protocol", "internal/experiment/schedule",
 		"internal/filter", "internal/pipeline", "internal/pipeline/input", "internal/show"},
-	"internal/experiment/daemons": {"internal/experiment/protocol", "internal/probe/planned", "sensor", "clock"},
+	"internal/experiment/traffic": {},
+	"internal/experiment/daemons": {"internal/experiment/protocol", "internal/experiment/traffic", "internal/probe/planned", "sensor", "clock"},
 	"internal/pipeline/evaluate":  {"internal/pipeline/...", "internal/show", "internal/sim", "align/...", "trace", "clock"},
 	"internal/pipeline/input":     {"internal/scratch", "internal/pipeline/usage", "internal/kernel", "internal/steering", "internal/retention", "order", "format/...", "trace", "clock"},
 	"internal/pipeline/output":    {},

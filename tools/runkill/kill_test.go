@@ -20,7 +20,7 @@ func TestNothingIsLeftWhateverIsKilled(t *testing.T) {
 	if os.Geteuid() == 0 {
 		place = "namespaces"
 	}
-	for i, kind := range []string{"daemon", "host", "keeper", "controller"} {
+	for i, kind := range kinds {
 		if err := rounds(meridian, 1, uint64(i+1), place, kind); err != nil {
 			t.Errorf("%s, %s: %v", place, kind, err)
 		}

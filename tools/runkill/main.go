@@ -1,13 +1,14 @@
 // Command runkill kills parts of experiments (meridian run) at random instants and checks that nothing is left behind and that the
 // report names what was killed.
 //
-//	runkill -meridian PATH [-n 100] [-seed N] [-on namespaces|processes] [-kind controller|keeper|host|daemon]
+//	runkill -meridian PATH [-n 100] [-seed N] [-on namespaces|processes] [-kind controller|keeper|host|daemon|^C|^C^C]
 //
 // Each round runs an experiment of two hosts with a command, a daemon that speaks, a server, and a program that leaves behind a child
 // in a session of its own. At a random instant one of these is killed, half of the times by SIGKILL, else by SIGTERM: a daemon, a host's
-// process, a keeper, the controller. Five seconds after the controller has ended there must be no process of the experiment
-// (told by a variable of its environment, which all inherit), no temporary directory and no ring.
-// It prints a line a round and fails at the first that is wrong.
+// process, a keeper, the controller; or the controller is interrupted, once or twice. Most runs are long, so that the kill comes while
+// they run; one of five is short, so that it may come at their end. Five seconds after the controller has ended there must be nothing
+// of the experiment (see trace): no process (told by a variable of its environment, which all inherit), namespace, mount, control group, temporary
+// directory or ring. It prints a line a round and fails at the first that is wrong.
 package main
 
 import (
@@ -38,8 +39,6 @@ daemons:
   speaks: {hosts: all, run: [sh, speaks.sh], speaks: true}
 schedule:
   - [server, leaves]
-  - [command, speaks.work]
-  - [speaks.work, command]
 `
 
 const speaks = `echo '{"waiting":["work"]}'
@@ -50,12 +49,24 @@ while read -r line; do
 done
 `
 
+// blocks are those of a run, beside the first.
+func blocks(n int) string { return strings.Repeat("  - [command, speaks.work]\n", n) }
+
+// Lengths of a run in blocks of 0.4 s.
+const (
+	long  = 40 // it does not end before the kill
+	short = 2
+)
+
+// kinds are what is killed, and how.
+var kinds = []string{"controller", "keeper", "host", "daemon", "^C", "^C^C"}
+
 func main() {
 	meridian := flag.String("meridian", "meridian", "the program `PATH`")
 	n := flag.Int("n", 100, "rounds")
 	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the random numbers")
 	on := flag.String("on", "", "place of the hosts; both in turn if empty")
-	kind := flag.String("kind", "", "what is killed: controller, keeper, host, daemon; all in turn if empty")
+	kind := flag.String("kind", "", "what is killed, `KIND` of "+strings.Join(kinds, ", ")+"; all if empty")
 	flag.Parse()
 	if err := rounds(*meridian, *n, *seed, *on, *kind); err != nil {
 		fmt.Fprintln(os.Stderr, "runkill:", err)
@@ -69,7 +80,7 @@ func rounds(meridian string, n int, seed uint64, on, kind string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	for name, text := range map[string]string{"kills.yaml": experiment, "speaks.sh": speaks} {
+	for name, text := range map[string]string{"long.yaml": experiment + blocks(long), "short.yaml": experiment + blocks(short), "speaks.sh": speaks} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			return err
 		}
@@ -80,30 +91,33 @@ func rounds(meridian string, n int, seed uint64, on, kind string) error {
 	if on != "" {
 		places = []string{on}
 	}
-	kinds := []string{"controller", "keeper", "host", "daemon"}
+	of := kinds
 	if kind != "" {
-		kinds = []string{kind}
+		of = []string{kind}
 	}
-	counts := make(map[string]int)
+	counts, missed := make(map[string]int), 0
 	for i := range n {
-		r := &round{meridian: meridian, dir: dir, name: strconv.Itoa(i), place: places[i%len(places)], kinds: kinds, random: random}
+		r := &round{meridian: meridian, dir: dir, name: strconv.Itoa(i), place: places[i%len(places)], kind: of[random.IntN(len(of))], random: random}
 		r.mark = fmt.Sprintf("RUNKILL=%d-%d-", os.Getpid(), i)
 		if err := r.run(); err != nil {
 			return fmt.Errorf("round %d (seed %d): %s: %w", i, seed, r.what, err)
 		}
-		counts[r.kind]++
-		fmt.Printf("%3d %-10s %-40s %s\n", i, r.place, r.what, r.said)
+		if counts[r.kind]++; !r.hit {
+			missed++
+		}
+		fmt.Printf("%3d %-10s %-44s ended after %4d ms  %s\n", i, r.place, r.what, r.ended.Milliseconds(), r.said)
 	}
-	fmt.Println("nothing was left behind:", counts)
+	fmt.Printf("nothing was left behind: %v; %d came after the end\n", counts, missed)
 	return nil
 }
 
 // round is one experiment and what is done to it.
 type round struct {
 	meridian, dir, name, place, mark string
-	kinds                            []string
 	random                           *rand.Rand
 	kind, what, said                 string
+	hit                              bool
+	ended                            time.Duration // from the last signal to the controller's end
 	victim                           process
 }
 
@@ -116,7 +130,11 @@ type process struct {
 
 func (r *round) run() error {
 	out := filepath.Join(r.dir, "out-"+r.name)
-	c := exec.Command(r.meridian, "run", filepath.Join(r.dir, "kills.yaml"), "--on", r.place, "-o", out, "-q")
+	file, within := "long.yaml", 3*time.Second
+	if r.random.IntN(5) == 0 {
+		file, within = "short.yaml", 1500*time.Millisecond
+	}
+	c := exec.Command(r.meridian, "run", filepath.Join(r.dir, file), "--on", r.place, "-o", out, "-q")
 	temp := filepath.Join(r.dir, "tmp-"+r.name)
 	if err := os.Mkdir(temp, 0o777); err != nil {
 		return err
@@ -125,31 +143,31 @@ func (r *round) run() error {
 	c.Env = append(os.Environ(), r.mark+"=", "TMPDIR="+temp)
 	var stdout bytes.Buffer
 	c.Stdout, c.Stderr = &stdout, &stdout
-	rings, err := filepath.Glob("/dev/shm/meridian-run-*")
-	if err != nil {
-		return err
-	}
+	traces := newTraces(temp)
 	if err := c.Start(); err != nil {
 		return err
 	}
-	time.Sleep(time.Duration(r.random.Int64N(int64(1200 * time.Millisecond))))
-	killed := r.kill(c.Process.Pid)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		_ = c.Wait()
 	}()
+	time.Sleep(time.Duration(r.random.Int64N(int64(within))))
+	traces.note(r.processes(0))
+	r.hit = r.kill(c.Process.Pid, done)
+	signalled := time.Now()
 	select {
 	case <-done:
+		r.ended = time.Since(signalled)
 	case <-time.After(60 * time.Second):
 		return fmt.Errorf("the controller does not end:\n%s", stdout.String())
 	}
-	if err := r.nothingLeft(temp, rings); err != nil {
+	if err := r.nothingLeft(traces); err != nil {
 		return fmt.Errorf("%w\n%s", err, stdout.String())
 	}
-	if !killed {
+	if !r.hit {
 		r.said = "it had ended before"
-		return nil
+		return os.RemoveAll(out)
 	}
 	if err := r.named(out, c.ProcessState); err != nil {
 		return fmt.Errorf("%w\n%s", err, stdout.String())
@@ -157,27 +175,53 @@ func (r *round) run() error {
 	return os.RemoveAll(out)
 }
 
-// kill kills a random process of the experiment.
-func (r *round) kill(controller int) bool {
-	r.kind = r.kinds[r.random.IntN(len(r.kinds))]
-	signal := syscall.SIGKILL
-	if r.random.IntN(2) == 0 {
-		signal = syscall.SIGTERM
+// victims are the kinds of processes that are not that of the round's name.
+var victims = map[string]string{"^C": "controller", "^C^C": "controller"}
+
+// kill kills a random process of the experiment, when there is one. It reports whether the controller still ran.
+func (r *round) kill(controller int, done <-chan struct{}) bool {
+	kind := r.kind
+	if victims[kind] != "" {
+		kind = victims[kind]
 	}
-	r.what = fmt.Sprintf("%v of a %s", signal, r.kind)
-	var of []process
-	for _, p := range r.processes(controller) {
-		if p.kind == r.kind {
-			of = append(of, p)
+	signals := []syscall.Signal{syscall.SIGKILL}
+	switch {
+	case r.kind == "^C":
+		signals = []syscall.Signal{syscall.SIGINT}
+	case r.kind == "^C^C":
+		signals = []syscall.Signal{syscall.SIGINT, syscall.SIGINT}
+	case r.random.IntN(2) == 0:
+		signals = []syscall.Signal{syscall.SIGTERM}
+	}
+	r.what = fmt.Sprintf("%v of a %s", signals, kind)
+	for {
+		select {
+		case <-done:
+			return false
+		default:
 		}
+		var of []process
+		for _, p := range r.processes(controller) {
+			if p.kind == kind {
+				of = append(of, p)
+			}
+		}
+		if len(of) == 0 { // not yet
+			time.Sleep(5 * time.Millisecond)
+			continue
+		}
+		r.victim = of[r.random.IntN(len(of))]
+		r.what += fmt.Sprintf(" (%s %s)", r.victim.host, r.victim.daemon)
+		for i, signal := range signals {
+			if i > 0 {
+				time.Sleep(time.Duration(r.random.Int64N(int64(200 * time.Millisecond))))
+			}
+			if err := syscall.Kill(r.victim.pid, signal); i == 0 && err != nil {
+				return false
+			}
+		}
+		return true
 	}
-	if len(of) == 0 {
-		r.what += ", of which there is none"
-		return false
-	}
-	r.victim = of[r.random.IntN(len(of))]
-	r.what += fmt.Sprintf(" (%s %s)", r.victim.host, r.victim.daemon)
-	return syscall.Kill(r.victim.pid, signal) == nil
 }
 
 // processes finds what carries the mark.
@@ -223,10 +267,10 @@ func variable(environment []byte, name string) string {
 const leftWithin = 5 * time.Second
 
 // nothingLeft checks that all has gone.
-func (r *round) nothingLeft(temp string, ringsBefore []string) error {
+func (r *round) nothingLeft(t *traces) error {
 	deadline := time.Now().Add(leftWithin)
 	for {
-		err := r.left(temp, ringsBefore)
+		err := r.left(t)
 		if err == nil || time.Now().After(deadline) {
 			return err
 		}
@@ -234,32 +278,18 @@ func (r *round) nothingLeft(temp string, ringsBefore []string) error {
 	}
 }
 
-func (r *round) left(temp string, ringsBefore []string) error {
+func (r *round) left(t *traces) error {
 	for _, p := range r.processes(0) {
 		args, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.pid))
 		return fmt.Errorf("process %d is left (%s): %q", p.pid, p.kind, bytes.ReplaceAll(args, []byte{0}, []byte{' '}))
 	}
-	names, err := os.ReadDir(temp)
-	if err != nil {
-		return err
-	}
-	if len(names) > 0 {
-		return fmt.Errorf("%s is left", names[0].Name())
-	}
-	now, err := filepath.Glob("/dev/shm/meridian-run-*")
-	if err != nil {
-		return err
-	}
-	if len(now) > len(ringsBefore) {
-		return fmt.Errorf("rings are left: %s", now)
-	}
-	return nil
+	return t.left()
 }
 
 // named checks that the report names what was killed.
 func (r *round) named(out string, state *os.ProcessState) error {
 	text, err := os.ReadFile(filepath.Join(out, "report.json"))
-	if errors.Is(err, os.ErrNotExist) && r.kind == "controller" {
+	if errors.Is(err, os.ErrNotExist) && r.victim.kind == "controller" {
 		r.said = "the controller had not begun"
 		return nil
 	}
@@ -277,7 +307,7 @@ func (r *round) named(out string, state *os.ProcessState) error {
 	}
 	cause := report.Run.Cause
 	if cause == nil {
-		if r.kind == "controller" && report.State == "running" {
+		if r.victim.kind == "controller" && report.State == "running" {
 			r.said = "the report says that the run did not end"
 			return nil
 		}
@@ -289,7 +319,7 @@ func (r *round) named(out string, state *os.ProcessState) error {
 	}
 	r.said = fmt.Sprintf("%s %s: %s", cause.Host, cause.Daemon, cause.What)
 	switch {
-	case r.kind == "controller" && strings.Contains(cause.What, "interrupted"):
+	case r.victim.kind == "controller" && strings.Contains(cause.What, "interrupted"):
 	case (r.kind == "keeper" || r.kind == "host") && cause.Host == r.victim.host:
 	case r.kind == "daemon" && cause.Host == r.victim.host && cause.Daemon == r.victim.daemon:
 	default:

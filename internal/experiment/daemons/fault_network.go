@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"meridian/internal/experiment/protocol"
+	"meridian/internal/experiment/traffic"
 )
 
 // downLink is an interface that is down, and the routes that the kernel removed with it, as lines of iproute2.
@@ -133,12 +134,7 @@ func (f *faults) lose(ctx context.Context, c *protocol.Call) (any, error) {
 	table := "table netdev fault_" + device
 	rules := table + "\ndelete " + table + "\n"
 	if with.Part > 0 {
-		const million = 1_000_000
-		chosen := "" // all
-		if n := max(1, int(with.Part*million)); n < million {
-			chosen = fmt.Sprintf("numgen random mod %d < %d", million, n)
-		}
-		rules += fmt.Sprintf("%s {\nchain egress {\ntype filter hook egress device \"%s\" priority 0;\nmeta protocol { ip, ip6 } %s drop\n}\n}\n", table, device, chosen)
+		rules += table + " {\n" + traffic.Loss("egress", device, with.Part) + "}\n"
 	}
 	_, err = command(ctx, rules, "nft", "-f", "-")
 	return map[string]string{"interface": device}, err
@@ -155,7 +151,7 @@ func (f *faults) delay(ctx context.Context, c *protocol.Call) (any, error) {
 		return nil, fmt.Errorf("for: %q: want a time such as 20ms", with.For)
 	}
 	// A link with a rate or a delay has a discipline at the root, which tc does not replace by add.
-	args := []string{"qdisc", "add", "dev", device, "root", "handle", "20:", "netem", "delay", fmt.Sprintf("%dus", d.Microseconds()), "limit", "100000"}
+	args := append([]string{"qdisc", "add", "dev", device, "root", "handle", "20:"}, traffic.Delay(d)...)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -46,19 +47,40 @@ func Kept() (Directories, error) {
 	return d, nil
 }
 
+// memory is where rings lie, if the system has it.
+const memory = "/dev/shm"
+
+// prefix begins the names of the directories of a keeper.
+func prefix(pid int) string { return fmt.Sprintf("meridian-run-%d-", pid) }
+
 // makeDirectories makes the temporary directories: rings in memory, where the system has a directory for that.
 func makeDirectories(base string) (d Directories, err error) {
-	if d.Work, err = os.MkdirTemp(base, "meridian-run-"); err != nil {
+	if d.Work, err = os.MkdirTemp(base, prefix(os.Getpid())); err != nil {
 		return d, err
 	}
 	base = d.Work
-	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
-		base = "/dev/shm"
+	if info, err := os.Stat(memory); err == nil && info.IsDir() {
+		base = memory
 	}
-	if d.Rings, err = os.MkdirTemp(base, "meridian-run-"); err != nil {
+	if d.Rings, err = os.MkdirTemp(base, prefix(os.Getpid())); err != nil {
 		err = errors.Join(err, os.RemoveAll(d.Work))
 	}
 	return d, err
+}
+
+// RemoveOf removes what a keeper of this machine left: one that was killed before it had started the host process. The keeper must
+// have ended, and pid must still be its own: its parent has not waited for it, or has just done so.
+func RemoveOf(pid int) error {
+	var failed []error
+	for _, base := range []string{os.TempDir(), memory} {
+		entries, _ := os.ReadDir(base) // one that is not there has nothing
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), prefix(pid)) {
+				failed = append(failed, os.RemoveAll(filepath.Join(base, e.Name())))
+			}
+		}
+	}
+	return errors.Join(failed...)
 }
 
 // Remove removes the directories. The host process calls it too: its keeper may have been killed.

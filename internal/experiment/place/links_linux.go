@@ -3,8 +3,10 @@ package place
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"meridian/internal/experiment/file"
+	"meridian/internal/experiment/traffic"
 )
 
 // Traffic of a link with a rate: how much may go at once, and how long it waits unless the file gives a buffer.
@@ -47,9 +49,9 @@ func (p *Place) connect(links []file.Link) error {
 			s := p.Seats[host]
 			ports[host] = append(ports[host], ends[k])
 			s.Setup.Network = append(s.Setup.Network, "addr add "+s.Address+"/32 dev "+ends[k].device, "link set "+ends[k].device+" up")
-			s.Setup.Traffic = append(s.Setup.Traffic, traffic(l, ends[k].device, kernel)...)
+			s.Setup.Traffic = append(s.Setup.Traffic, disciplines(l, ends[k].device, kernel)...)
 			if l.Loss > 0 && kernel.loss {
-				rules[host] += lossRule(l, ends[k].device)
+				rules[host] += traffic.Loss(ends[k].device, ends[k].device, l.Loss)
 			}
 		}
 	}
@@ -83,15 +85,15 @@ func (p *Place) ask(links []file.Link) (a able) {
 		}
 	}
 	if wants(func(l file.Link) bool { return l.Loss > 0 }) {
-		if a.loss = hasWith("table netdev meridian {\n"+lossRule(file.Link{Loss: 0.5}, "lo")+"}\n", "nft", "-f", "-"); !a.loss {
+		if a.loss = hasWith("table netdev meridian {\n"+traffic.Loss("lo", "lo", 0.5)+"}\n", "nft", "-f", "-"); !a.loss {
 			p.Missing = append(p.Missing, "links: the kernel has no egress hook or no numgen of nftables, or nft is missing: packets are not lost")
 		}
 	}
 	return a
 }
 
-// traffic returns the lines of tc for an end of a link: packets that leave by it wait for the rate, then for the delay.
-func traffic(l file.Link, device string, kernel able) (lines []string) {
+// disciplines returns the lines of tc for an end of a link: packets that leave by it wait for the rate, then for the delay.
+func disciplines(l file.Link, device string, kernel able) (lines []string) {
 	parent := "root"
 	if l.Rate > 0 && kernel.rate {
 		bytes := float64(l.Rate) / 8
@@ -104,19 +106,9 @@ func traffic(l file.Link, device string, kernel able) (lines []string) {
 		parent = "parent 1:1"
 	}
 	if l.Delay > 0 && kernel.delay {
-		lines = append(lines, fmt.Sprintf("qdisc add dev %s %s handle 10: netem delay %dus limit 100000", device, parent, l.Delay.Microseconds()))
+		lines = append(lines, fmt.Sprintf("qdisc add dev %s %s handle 10: %s", device, parent, strings.Join(traffic.Delay(l.Delay), " ")))
 	}
 	return lines
-}
-
-// lossRule drops a part of the packets that leave by a device, before anything records them.
-func lossRule(l file.Link, device string) string {
-	const million = 1_000_000
-	chosen := "" // all: nft refuses a number that is the modulus
-	if n := max(1, int(l.Loss*million)); n < million {
-		chosen = fmt.Sprintf("numgen random mod %d < %d", million, n)
-	}
-	return fmt.Sprintf("chain %s {\ntype filter hook egress device \"%s\" priority 0;\nmeta protocol { ip, ip6 } %s drop\n}\n", device, device, chosen)
 }
 
 // routes returns the routes of a host to all others: the first port of a shortest way.

@@ -96,7 +96,7 @@ func (p *Place) connectAll(o Options) error {
 
 // configure has the process of a seat that is no host run lines of iproute2.
 func configure(s *Seat, lines []string) error {
-	setup := protocol.Setup{Version: protocol.Version, Host: s.Host, Network: lines}
+	setup := protocol.Setup{Version: protocol.Version, Host: s.Host, Network: lines, Switch: true}
 	if err := protocol.NewWriter(s.In).Write(protocol.Order{Setup: &setup}); err != nil {
 		return &HostError{s.Host, fmt.Errorf("the host's process has gone: %w", err)}
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"meridian/internal/experiment/file"
+	"meridian/internal/experiment/keeper"
 	"meridian/internal/experiment/protocol"
 )
 
@@ -230,6 +231,9 @@ func start(host string, c *exec.Cmd) (*Seat, error) {
 	}
 	go func() {
 		_ = c.Wait()
+		if err := keeper.RemoveOf(c.Process.Pid); err != nil {
+			fmt.Fprintln(said, err)
+		}
 		close(s.exited)
 	}()
 	return s, nil

@@ -27,6 +27,7 @@ type Setup struct {
 	Traffic   []string          `json:"traffic,omitempty"` // lines for "tc -batch"
 	Filter    string            `json:"filter,omitempty"`  // text for "nft -f"
 	Forward   bool              `json:"forward,omitempty"` // packets for other hosts go on
+	Switch    bool              `json:"switch,omitempty"`  // it is set up before the hosts at its interfaces
 }
 
 // File is a file, or a part of one, that goes to a host or comes from it.
