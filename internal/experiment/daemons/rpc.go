@@ -32,6 +32,7 @@ var rpc = &standard{
 			{Name: "count", Doc: "calls (default 100)"},
 			{Name: "need", Doc: "how many must answer until a call is done (default all)"},
 			{Name: "every", Doc: "time between the starts of calls, such as 10ms (default: one after the other)"},
+			{Name: "nagle", Doc: "true: each request in two writes, with Nagle's algorithm: the second waits for the server's delayed acknowledgement"},
 		}},
 	}},
 	make: func(context.Context) (map[string]protocol.Phase, func(), error) {
@@ -165,6 +166,7 @@ type callWith struct {
 	Count int      `json:"count"`
 	Need  int      `json:"need"`
 	Every string   `json:"every"`
+	Nagle bool     `json:"nagle"`
 }
 
 func (w *callWith) check() (every time.Duration, err error) {
@@ -191,6 +193,7 @@ func (w *callWith) check() (every time.Duration, err error) {
 type caller struct {
 	conns   []net.Conn
 	to      []string
+	first   int           // bytes of a request in the first write
 	pending []chan sent   // requests that wait for their answers, by server, in their order
 	answers chan answered // of all servers
 }
@@ -218,7 +221,7 @@ func (s *rpcHost) call(ctx context.Context, c *protocol.Call) (_ any, err error)
 	if err != nil {
 		return nil, err
 	}
-	r := &caller{to: with.To, answers: make(chan answered, len(with.To))}
+	r := &caller{to: with.To, first: rpcBytes, answers: make(chan answered, len(with.To))}
 	var readers sync.WaitGroup
 	ended := make(chan struct{})
 	closeAll := func() {
@@ -231,6 +234,9 @@ func (s *rpcHost) call(ctx context.Context, c *protocol.Call) (_ any, err error)
 		close(ended)
 		readers.Wait()
 	}()
+	if with.Nagle {
+		r.first = tagBytes
+	}
 	for _, host := range with.To {
 		address, err := s.address(host)
 		if err != nil {
@@ -239,6 +245,11 @@ func (s *rpcHost) call(ctx context.Context, c *protocol.Call) (_ any, err error)
 		conn, err := dial(ctx, net.JoinHostPort(address, strconv.Itoa(with.Port)))
 		if err != nil {
 			return nil, err
+		}
+		if tcp, ok := conn.(*net.TCPConn); ok && with.Nagle {
+			if err := tcp.SetNoDelay(false); err != nil {
+				return nil, errors.Join(err, conn.Close())
+			}
 		}
 		r.conns, r.pending = append(r.conns, conn), append(r.pending, make(chan sent, maxPending))
 	}
@@ -296,8 +307,13 @@ func (r *caller) request(call int64) error {
 		}
 		rpcRequest.Emit(tag.ID(), call, r.to[i])
 		sensor.Send(tag.ID())
-		if _, err := conn.Write(b[:]); err != nil {
-			return fmt.Errorf("%s: %w", r.to[i], err)
+		for _, part := range [][]byte{b[:r.first], b[r.first:]} {
+			if len(part) == 0 {
+				continue
+			}
+			if _, err := conn.Write(part); err != nil {
+				return fmt.Errorf("%s: %w", r.to[i], err)
+			}
 		}
 	}
 	return nil
