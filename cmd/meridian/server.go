@@ -70,6 +70,7 @@ Exit code: 0 interrupted, 1 failed, 2 wrong usage.`,
 	flags.IntVar(&f.limits.Hosts, "max-hosts", 4096, "store at most `N` hosts, of all sessions")
 	flags.Int64Var(&f.limits.Bytes, "max-bytes", 1<<40, "store at most `BYTES` of a host in a session")
 	flags.IntVar(&f.limits.Files, "max-files", 1<<14, "store at most `N` files of a host in a session")
+	flags.IntVar(&f.limits.AllFiles, "max-files-of-host", 1<<18, "store at most `N` files of a host in all sessions")
 	flags.IntVar(&f.limits.Sessions, "max-sessions", 4096, "store at most `N` sessions of a host")
 	f.timeline.add(cmd)
 	f.archive.add(cmd)
@@ -83,8 +84,8 @@ Exit code: 0 interrupted, 1 failed, 2 wrong usage.`,
 const heapFloor = 64 << 20
 
 func (f *serverFlags) run(cmd *cobra.Command) (err error) {
-	if min(f.limits.Hosts, f.limits.Files, f.limits.Sessions) < 1 || f.limits.Bytes < 1 {
-		return wrong("--max-hosts, --max-bytes, --max-files and --max-sessions must be 1 or more")
+	if min(f.limits.Hosts, f.limits.Files, f.limits.AllFiles, f.limits.Sessions) < 1 || f.limits.Bytes < 1 {
+		return wrong("--max-hosts, --max-bytes, --max-files, --max-files-of-host and --max-sessions must be 1 or more")
 	}
 	if f.name == "" {
 		if f.name, err = os.Hostname(); err != nil {

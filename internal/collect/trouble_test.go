@@ -30,6 +30,7 @@ func TestAnAgentSaysWhyAServerDoesNotStoreIt(t *testing.T) {
 	}{
 		{"--max-bytes", store.OS{}, store.Limits{Bytes: 100_000}, nil, "100000 bytes in a session: raise --max-bytes of the server"},
 		{"--max-files", store.OS{}, store.Limits{Files: 2}, nil, "2 files in a session: raise --max-files of the server"},
+		{"--max-files-of-host", store.OS{}, store.Limits{AllFiles: 2}, nil, "2 files in all sessions: raise --max-files-of-host of the server"},
 		{"--max-hosts", store.OS{}, store.Limits{Hosts: 1}, nil, "1 hosts: raise --max-hosts of the server"},
 		{"a full disk", full, store.Limits{}, func() { full.Fill(true) }, "make room on the disk of "},
 	} {

@@ -82,6 +82,9 @@ func (h *Host) Apply(c *wire.Chunk) error {
 		if len(h.files) >= h.store.limits.Files {
 			return fmt.Errorf("host %s: %w: %d files in a session: raise --max-files of the server, or record into another session", h.Name, ErrLimit, h.store.limits.Files)
 		}
+		if err := h.store.addFile(h.Name); err != nil {
+			return err
+		}
 		if err := h.makeFolder(c.File); err != nil {
 			return err
 		}

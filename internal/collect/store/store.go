@@ -23,6 +23,7 @@ type Limits struct {
 	Hosts    int   // in all sessions, 4096
 	Sessions int   // of a host, 4096
 	Files    int   // of a host in a session, 16384
+	AllFiles int   // of a host in all sessions, 262144
 	Bytes    int64 // of a host in a session, 1 TiB
 	Open     int   // files that are open at a time, 512
 }
@@ -36,6 +37,9 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.Files == 0 {
 		l.Files = 1 << 14
+	}
+	if l.AllFiles == 0 {
+		l.AllFiles = 1 << 18
 	}
 	if l.Bytes == 0 {
 		l.Bytes = 1 << 40
@@ -52,9 +56,10 @@ type Store struct {
 	disk   Disk
 	limits Limits
 
-	counting sync.Mutex     // of counts and counted
+	counting sync.Mutex     // of counts, counted and totals
 	counts   map[string]int // sessions of each host on the disk
 	counted  time.Time
+	totals   map[string]*total // by host
 
 	mu      sync.Mutex
 	hosts   map[key]*Host
@@ -82,7 +87,7 @@ func New(dir string, disk Disk, l Limits) (*Store, error) {
 	if err := disk.MkdirAll(dir); err != nil {
 		return nil, err
 	}
-	return &Store{dir: dir, disk: disk, limits: l.withDefaults(), hosts: make(map[key]*Host), loading: make(map[string]chan struct{}), cuts: make(map[key]map[string]int64)}, nil
+	return &Store{dir: dir, disk: disk, limits: l.withDefaults(), hosts: make(map[key]*Host), totals: make(map[string]*total), loading: make(map[string]chan struct{}), cuts: make(map[key]map[string]int64)}, nil
 }
 
 // Root returns the directory of all sessions.
