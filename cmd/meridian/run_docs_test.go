@@ -85,6 +85,19 @@ expect: [{result: adder.add.sum, max: 5}]
 	}
 }
 
+func TestADaemonInGo(t *testing.T) {
+	t.Parallel()
+	bin := t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", bin, "meridian/examples/experiments/adder").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	c := exec.Command("meridian", "run", "../../examples/experiments/go.yaml", "--on", "processes", "-o", filepath.Join(t.TempDir(), "out"), "-q")
+	c.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	if out, err := c.CombinedOutput(); err != nil || strings.Count(string(out), "sum is 5 on a") != 1 {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 func TestDaemonsInPythonAndTheShell(t *testing.T) {
 	t.Parallel()
 	testneed.Program(t, "python3")

@@ -10,6 +10,7 @@ Phases run one after the other. A phase that raises an exception has failed. Pri
 
 import json
 import sys
+import time
 
 
 def _say(message):
@@ -22,11 +23,19 @@ def log(text):
     _say({"log": str(text)})
 
 
+def _sleep_until(at_ns):
+    """Sleeps to an instant of CLOCK_MONOTONIC, at which the phase begins on all hosts; not for long, whatever it says."""
+    left = at_ns - time.monotonic_ns()
+    if 0 < left < 2_000_000_000:
+        time.sleep(left / 1e9)
+
+
 def serve(phases):
     """Waits for phases and does them until the experiment ends."""
-    _say({"waiting": sorted(phases)})
+    _say({"waiting": sorted(phases), "at": True})
     for line in sys.stdin:
         call = json.loads(line)
+        _sleep_until(call.get("at_ns", 0))
         try:
             result = phases[call["phase"]](**call.get("with", {}))
             _say({"done": call["start"], "result": result})

@@ -67,7 +67,7 @@ var mayImport = map[string][]string{
 		"format/...", "trace", "clock"},
 	"internal/live/watch": {},
 	// What a file of an experiment says is checked with the pairs of the filter; what is said on the wire knows nothing of either.
-	"internal/experiment/protocol": {"clock"}, // instants of starts
+	"internal/experiment/protocol": {"sensor/daemon"}, // instants of starts
 	"internal/experiment/file":     {"internal/experiment/protocol", "internal/filter"},
 	"internal/experiment/keeper":   {},
 	// A host emits when phases begin and end, so the recorder has them.
@@ -81,7 +81,7 @@ var mayImport = map[string][]string{
 	"internal/experiment/verdict": {"internal/compare", "internal/experiment/file", "internal/experiment/protocol", "internal/experiment/schedule",
 		"internal/filter", "internal/pipeline", "internal/pipeline/input", "internal/show"},
 	"internal/experiment/traffic": {},
-	"internal/experiment/daemons": {"internal/experiment/protocol", "internal/experiment/traffic", "internal/probe/planned", "sensor", "clock"},
+	"internal/experiment/daemons": {"internal/experiment/protocol", "internal/experiment/traffic", "internal/probe/planned", "sensor", "sensor/daemon", "clock"},
 	"internal/pipeline/evaluate":  {"internal/pipeline/...", "internal/show", "internal/sim", "align/...", "trace", "clock"},
 	"internal/pipeline/input":     {"internal/scratch", "internal/pipeline/usage", "internal/kernel", "internal/steering", "internal/retention", "order", "format/...", "trace", "clock"},
 	"internal/pipeline/output":    {},

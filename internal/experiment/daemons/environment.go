@@ -1,9 +1,9 @@
 package daemons
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
+
+	"meridian/sensor/daemon"
 )
 
 // environment is what a daemon knows of the experiment (internal/experiment/host).
@@ -13,11 +13,11 @@ type environment struct {
 }
 
 func readEnvironment() (*environment, error) {
-	e := &environment{host: os.Getenv("MERIDIAN_RUN_HOST"), place: os.Getenv("MERIDIAN_RUN_PLACE"), trace: os.Getenv("MERIDIAN_RUN_TRACE"), rings: os.Getenv("MERIDIAN")}
-	if err := json.Unmarshal([]byte(os.Getenv("MERIDIAN_RUN_HOSTS")), &e.addresses); err != nil {
-		return nil, fmt.Errorf("MERIDIAN_RUN_HOSTS: %w; standard daemons are started by 'meridian run'", err)
+	here, err := daemon.Here()
+	if err != nil {
+		return nil, err
 	}
-	return e, nil
+	return &environment{host: here.Host, place: here.Place, trace: here.Trace, rings: here.Rings, addresses: here.Addresses}, nil
 }
 
 // address returns the address of a host.

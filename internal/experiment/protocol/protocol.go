@@ -24,39 +24,45 @@
 // holds and exits; one that does not is killed. A line of its output that does not begin with { is a line of its log, as is all
 // that it writes to its standard error. A line that begins with { and is none of the above is a failure of the daemon.
 //
-// [Serve] is this protocol for daemons in Go. Modules for Python and the shell are in examples/experiments.
+// Package sensor/daemon is this protocol for daemons in Go. Modules for Python and the shell are in examples/experiments.
 package protocol
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"sync"
+
+	"meridian/sensor/daemon"
 )
 
-// MaxLine is the greatest length of a line in bytes.
-const MaxLine = 1 << 20
+// What daemons and hosts say, and daemons in Go: programs of users import that package.
+type (
+	Command = daemon.Command
+	Answer  = daemon.Answer
+	Phase   = daemon.Phase
+	Call    = daemon.Call
+)
 
-// Command is what a host says to a daemon: to start a phase.
-type Command struct {
-	Start int            `json:"start"`           // number of the call, 1 and up, unique in a run
-	AtNs  int64          `json:"at_ns,omitempty"` // when the phase begins, CLOCK_MONOTONIC of the host; 0: at once
-	Phase string         `json:"phase"`
-	With  map[string]any `json:"with,omitempty"`
+// Limits of lines and of instants, see [daemon.SleepUntil].
+const (
+	MaxLine     = daemon.MaxLine // bytes
+	LongestLead = daemon.LongestLead
+)
+
+// Serve is a daemon, see [daemon.Serve].
+func Serve(ctx context.Context, in io.Reader, out io.Writer, phases map[string]Phase) error {
+	return daemon.Serve(ctx, in, out, phases)
 }
 
-// Answer is what a daemon says. Exactly one of Waiting, Done, Failed and Log is set.
-type Answer struct {
-	Waiting []string        `json:"waiting,omitempty"` // the phases it has, at least one
-	At      bool            `json:"at,omitempty"`      // with Waiting: it wants commands early and begins at their AtNs
-	Done    int             `json:"done,omitempty"`
-	Result  json.RawMessage `json:"result,omitempty"` // of Done
-	Failed  int             `json:"failed,omitempty"`
-	Error   string          `json:"error,omitempty"` // of Failed
-	Log     *string         `json:"log,omitempty"`
-}
+// Monotonic is [daemon.Monotonic].
+func Monotonic() int64 { return daemon.Monotonic() }
+
+// SleepUntil is [daemon.SleepUntil].
+func SleepUntil(ctx context.Context, atNs int64) { daemon.SleepUntil(ctx, atNs) }
 
 // ParseAnswer reads a line of a daemon.
 func ParseAnswer(line []byte) (*Answer, error) {

@@ -2,8 +2,6 @@ package protocol
 
 import (
 	"bytes"
-	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"strings"
@@ -28,71 +26,6 @@ func TestExactlyOneThingIsAnswered(t *testing.T) {
 		if _, err := ParseAnswer([]byte(line)); (err == nil) != good {
 			t.Errorf("%s: %v", line, err)
 		}
-	}
-}
-
-func TestADaemonKeepsItsStateAndAnswersEachCall(t *testing.T) {
-	t.Parallel()
-	toDaemon, in := io.Pipe()
-	out, fromDaemon := io.Pipe()
-	ended := make(chan error, 1)
-	sum := 0
-	go func() {
-		ended <- Serve(context.Background(), toDaemon, fromDaemon, map[string]Phase{
-			"add": func(_ context.Context, c *Call) (any, error) {
-				var with struct{ N int }
-				if err := c.Bind(&with); err != nil {
-					return nil, err
-				}
-				c.Logf("adds %d", with.N)
-				sum += with.N
-				return map[string]int{"sum": sum}, nil
-			},
-			"fail": func(context.Context, *Call) (any, error) { return nil, errors.New("as planned") },
-			"hang": func(ctx context.Context, _ *Call) (any, error) { <-ctx.Done(); return nil, ctx.Err() },
-		})
-		fromDaemon.Close()
-	}()
-	answers := NewLines(out)
-	next := func() string {
-		line, err := answers.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(line)
-	}
-	w := NewWriter(in)
-	want := func(got, want string) {
-		t.Helper()
-		if got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
-	}
-	want(next(), `{"waiting":["add","fail","hang"],"at":true}`)
-	for i, sum := range []string{"2", "4"} {
-		if err := w.Write(Command{Start: i + 1, Phase: "add", With: map[string]any{"N": 2}}); err != nil {
-			t.Fatal(err)
-		}
-		want(next(), `{"log":"adds 2"}`)
-		want(next(), `{"done":`+string(rune('1'+i))+`,"result":{"sum":`+sum+`}}`)
-	}
-	for call, answer := range map[string]string{
-		`{"start":3,"phase":"fail"}`:                  `{"failed":3,"error":"as planned"}`,
-		`{"start":4,"phase":"none"}`:                  `{"failed":4,"error":"unknown phase \"none\""}`,
-		`{"start":5,"phase":"add","with":{"what":1}}`: `{"failed":5,"error":"json: unknown field \"what\""}`,
-	} {
-		if err := w.Write(json.RawMessage(call)); err != nil {
-			t.Fatal(err)
-		}
-		want(next(), answer)
-	}
-	if err := w.Write(Command{Start: 6, Phase: "hang"}); err != nil {
-		t.Fatal(err)
-	}
-	in.Close() // the end
-	want(next(), `{"failed":6,"error":"context canceled"}`)
-	if err := <-ended; err != nil {
-		t.Error(err)
 	}
 }
 

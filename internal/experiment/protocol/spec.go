@@ -1,10 +1,5 @@
 package protocol
 
-import (
-	"bytes"
-	"encoding/json"
-)
-
 // Spec describes a standard daemon: what a file may say about it.
 type Spec struct {
 	Name   string
@@ -34,11 +29,4 @@ func (s *Spec) Phase(name string) *PhaseSpec {
 		}
 	}
 	return nil
-}
-
-// strictly reads JSON into a struct that must have a field for every key.
-func strictly(b []byte, to any) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	return d.Decode(to)
 }
