@@ -159,7 +159,10 @@ func (d *daemon) finish(e *protocol.Ended) {
 	if e.Error != "" {
 		e.Tail = d.log.last()
 	}
-	_ = d.of.out.Write(protocol.Report{Ended: e})
+	if err := d.of.out.Write(protocol.Report{Ended: e}); err != nil && e.Result != nil { // too long with what the report adds
+		e.Result, e.Error = nil, fmt.Sprintf("its result does not fit into a line: %v", err)
+		_ = d.of.out.Write(protocol.Report{Ended: e})
+	}
 }
 
 // see returns what looks at each line of output of a process. It reports whether the line is none for the log.
@@ -180,6 +183,10 @@ func (d *daemon) see(p *process) func(string) bool {
 	return func(line string) bool {
 		if !strings.HasPrefix(line, "{") {
 			return false
+		}
+		if len(line) > protocol.MaxLine {
+			d.broken(fmt.Sprintf("line %.80q... of more than %d bytes", line, protocol.MaxLine))
+			return true
 		}
 		a, err := protocol.ParseAnswer([]byte(line))
 		switch {

@@ -207,7 +207,11 @@ func (d *daemon) follow(p *process, out, errs, waits *os.File) {
 	var readers sync.WaitGroup
 	readers.Go(func() {
 		defer out.Close()
-		d.log.copyLines("out", out, d.see(p))
+		most := maxLine
+		if d.spec.Speaks {
+			most = protocol.MaxLine + 1
+		}
+		d.log.copyLines("out", out, most, d.see(p))
 	})
 	readers.Go(func() {
 		defer errs.Close()
@@ -215,7 +219,7 @@ func (d *daemon) follow(p *process, out, errs, waits *os.File) {
 		if d.spec.Ready != "" {
 			see = d.see(p)
 		}
-		d.log.copyLines("err", errs, see)
+		d.log.copyLines("err", errs, maxLine, see)
 	})
 	if waits != nil {
 		go func() {

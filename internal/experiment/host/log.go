@@ -16,8 +16,9 @@ import (
 // Limits of logs.
 const (
 	tailLines   = 20
+	maxLine     = 64 << 10  // bytes of a line of a log
 	maxTailLine = 500       // bytes of a line that are kept for reports
-	maxLog      = 256 << 20 // bytes of the log of a daemon; what follows is counted and dropped
+	maxLog      = 256 << 20 // bytes of the log of a daemon; what its process writes then is counted and dropped
 )
 
 // log is the log of a daemon: a file with a stamp a line, and its last lines.
@@ -27,6 +28,7 @@ type log struct {
 	buffer  *bufio.Writer
 	written int64
 	dropped int64
+	limit   int64 // maxLog, except in tests
 	tail    []string
 }
 
@@ -35,7 +37,7 @@ func newLog(path string) (*log, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &log{file: f, buffer: bufio.NewWriter(f)}, nil
+	return &log{file: f, buffer: bufio.NewWriter(f), limit: maxLog}, nil
 }
 
 // line adds a line that came from "out", "err" or "run", which is this program.
@@ -50,7 +52,7 @@ func (l *log) line(from, text string) {
 	if l.tail = append(l.tail, short); len(l.tail) > tailLines {
 		l.tail = l.tail[1:]
 	}
-	if l.written > maxLog {
+	if l.written > l.limit && from != "run" {
 		l.dropped++
 		return
 	}
@@ -68,20 +70,22 @@ func (l *log) last() []string {
 	return append([]string(nil), l.tail...)
 }
 
-// close writes the rest to the file.
+// close writes the rest to the file. The error says what the file lacks: lines beyond its limit, or all that a full disk did not take.
 func (l *log) close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	var dropped error
 	if l.dropped > 0 {
-		fmt.Fprintf(l.buffer, "%d lines were dropped: the log has %d bytes\n", l.dropped, l.written)
+		dropped = fmt.Errorf("%d lines were dropped: the log has %d bytes, at most %d", l.dropped, l.written, l.limit)
+		fmt.Fprintln(l.buffer, dropped)
 	}
-	return errors.Join(l.buffer.Flush(), l.file.Close())
+	return errors.Join(dropped, l.buffer.Flush(), l.file.Close())
 }
 
 // copyLines adds lines of an output to the log, and says each to see first. It returns at the output's end. A line longer than
-// the buffer is cut into several.
-func (l *log) copyLines(from string, r io.Reader, see func(line string) (stored bool)) {
-	b := bufio.NewReaderSize(r, 64<<10)
+// most bytes is cut into several.
+func (l *log) copyLines(from string, r io.Reader, most int, see func(line string) (stored bool)) {
+	b := bufio.NewReaderSize(r, most)
 	for {
 		line, err := b.ReadSlice('\n')
 		if len(line) > 0 {

@@ -3,6 +3,7 @@
 package host
 
 import (
+	"fmt"
 	"slices"
 	"syscall"
 	"time"
@@ -49,7 +50,9 @@ func (h *host) stop(grace time.Duration) *protocol.Stopped {
 	slices.Sort(s.Killed)
 	keeper.KillDescendants()
 	for _, d := range all {
-		_ = d.log.close()
+		if err := d.log.close(); err != nil {
+			_ = h.out.Write(protocol.Report{Warning: fmt.Sprintf("daemon %s: its log is not whole: %v", d.spec.Name, err)}) // a controller that has gone is seen by the reader
+		}
 		d.removePID()
 	}
 	h.mu.Lock()

@@ -59,6 +59,9 @@ func (p *Place) connect(links []file.Link) error {
 		return err
 	}
 	for i, s := range p.Seats {
+		if len(ports[i]) == 0 { // it has its address, and nobody is reached
+			s.Setup.Network = append(s.Setup.Network, "addr add "+s.Address+"/32 dev lo")
+		}
 		s.Setup.Forward = true
 		s.Setup.Network = append(s.Setup.Network, routes(p.Seats, ports, i)...)
 		if rules[i] != "" {
