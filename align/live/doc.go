@@ -40,8 +40,8 @@
 //     its first reading on as far as the window reaches.
 //   - Two components that come to exchange messages are one from the frontier on: that of the lower number.
 //   - A timeline follows the clock of its reference, whatever better clock appears. When the reference is gone or silent
-//     (Options.Silence), another clock takes over from an instant behind everything that was shown. There the two are known
-//     within bounds, by which all bounds are wider from then on, so that they hold on one timeline that goes on.
+//     (Options.Silence: two others went on, or the only other one), another clock takes over from an instant behind everything that
+//     was shown. There the two are known within bounds, by which all bounds are wider from then on, so that they hold on one timeline that goes on.
 //   - A clock that was set begins a new epoch. Bounds between the step and the first message that contradicts them are wrong;
 //     no bounds can prevent that. The change [Stepped] says which readings these are, and their places are replaced.
 //     Readings that may belong to either epoch have bounds that contain both.

@@ -16,16 +16,22 @@ type handed struct {
 	latest clock.TimelineTime // h is at most this
 }
 
-// heir returns the clock that is to take over, nil if the reference is neither gone nor silent, or none can.
+// heir returns the clock that is to take over, nil if the reference is neither gone nor silent, or none can. One clock alone that is ahead of several was set: the
+// reference is silent if two went on without it, or the only other one.
 func (t round) heir(s *solution) (*epoch, *clock.Map) {
 	c := s.component
 	place := s.place
-	now := c.base.At(c.reference.seen)
-	refSeen := now
+	refSeen := c.base.At(c.reference.seen)
+	var others []clock.TimelineTime
 	for _, e := range s.epochs {
-		if m, ok := place(e); ok && !e.ended {
-			now = max(now, m.At(e.seen))
+		if m, ok := place(e); ok && !e.ended && e != c.reference {
+			others = append(others, m.At(e.seen))
 		}
+	}
+	slices.Sort(others)
+	now := refSeen
+	if n := len(others); n > 0 {
+		now = max(now, others[max(n-2, 0)])
 	}
 	silence := t.o.Silence.Nanoseconds()
 	if !c.reference.ended && clock.Sub(now, refSeen) <= silence {

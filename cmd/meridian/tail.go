@@ -53,6 +53,8 @@ later still is printed at once and marked late; then events wait longer for a wh
 Packets of several hosts, in captures and among kernel events, make messages. Their ends (send, receive) are printed with --rows, or if --event names them. They
 are found a second or two after they happened, and marked late.
 
+Where it is found that a clock was set or steered, an event meridian:doubt says which places that were printed before may be wrong, of each host.
+
 Readings of clocks that recorders store (meridian:clock, meridian:steering) are left out unless --event asks for them.
 
 --format gnuplot draws the last --window anew every second, for a gnuplot that runs. --format picl writes a PICL trace; late events have no

@@ -32,6 +32,8 @@ type Options struct {
 	To      Edge        // what is later is left out
 	Fields  []string    // patterns of names of fields to keep; nil keeps all
 	Pairs   []Pair
+	// Always is the name of events that are wanted with all their fields whatever Streams, Events, Where, From, To and Fields say; "" for none.
+	Always string
 	// Clock returns what is known of the clock that stamped records of a host and a map of the schema, -1 for those that
 	// stayed as they were recorded; it is asked when a pair's events come. Nil stands for steps of 1 ns and one component.
 	Clock func(host, number int) Clock
@@ -115,6 +117,7 @@ const (
 	undecided verdict = iota
 	wanted
 	unwanted
+	always
 )
 
 // class is what was decided about a type of events.
@@ -154,6 +157,12 @@ func (f *Filter) Write(r *trace.TimelineEvent) error {
 		f.came = append(f.came, false)
 	}
 	f.came[r.Class] = true
+	c := f.class(r.Class)
+	if c.verdict == always && Match(f.o.Hosts, f.schema.Hosts[r.Host]) {
+		f.Passed++
+		f.out.Streams = f.schema.Streams
+		return f.next.Write(r)
+	}
 	if f.ended || f.o.From.Timed && r.Time < f.o.From.Time || f.o.To.Timed && r.Time > f.o.To.Time {
 		f.Dropped++
 		return nil
@@ -162,7 +171,6 @@ func (f *Filter) Write(r *trace.TimelineEvent) error {
 		f.Dropped++
 		return nil
 	}
-	c := f.class(r.Class)
 	if c.verdict == unwanted || !f.holds(c, r) {
 		// An edge is an edge even where its own type is not wanted.
 		f.cross(c, r)
@@ -246,6 +254,9 @@ func (f *Filter) class(i int) *class {
 	if f.o.WantsClass(of) {
 		c.verdict = wanted
 	}
+	if f.o.Always != "" && of.Name == f.o.Always {
+		c.verdict = always
+	}
 	c.from, c.to = f.o.From.Event != "" && MatchClass([]string{f.o.From.Event}, of), f.o.To.Event != "" && MatchClass([]string{f.o.To.Event}, of)
 	for k := range f.o.Where {
 		c.conditions = append(c.conditions, find(of.Fields, f.o.Where[k].Field))
@@ -283,7 +294,7 @@ func (f *Filter) thin() {
 		of := &f.schema.Classes[i]
 		less := trace.Class{Name: of.Name, Category: of.Category}
 		for k := range of.Fields {
-			if !Match(f.o.Fields, of.Fields[k].Name) {
+			if !Match(f.o.Fields, of.Fields[k].Name) && (f.o.Always == "" || of.Name != f.o.Always) {
 				continue
 			}
 			less.Fields = append(less.Fields, of.Fields[k])

@@ -30,6 +30,8 @@ type input struct {
 	capture  *followedCapture // the same, of a capture
 	entries  *order.SourceEntries
 	hasTags  bool              // the ends of its messages have tags that are unique everywhere
+	shown    []shownSpan       // what was handed on lately
+	left     shownSpan         // what was handed on at the end, far ahead of the present
 	grain    trace.Granularity // of its stamps, of a trace; a capture knows its own
 
 	given    bool        // by Options, others are found

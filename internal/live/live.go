@@ -50,6 +50,8 @@ type Options struct {
 	Granularity map[string]int64
 	// Addresses are those of hosts that the captures and recorders do not tell.
 	Addresses map[string][]netip.Addr
+	// Doubts asks for a [DoubtEvent] where what was handed on is found to be wrong.
+	Doubts bool
 	// Messages asks for the ends of messages that packets make, on a row of each host. They are written when they are found, which is
 	// Settle and up to a second late.
 	Messages bool
@@ -102,6 +104,7 @@ type Session struct {
 	progress      pace              // of the hosts' clocks since their first events, whatever these show
 	aligned       int64             // the version of the maps that were handed on
 	set           settings          // which clocks were set, or may have been
+	doubts        doubts            // which places that were handed on may be wrong
 	bounding      bounding          // which hosts have bounds
 	joined        int64             // the version up to which joins were taken account of
 	asked         bool              // the sorter saw messages arrive before they were sent
@@ -319,6 +322,9 @@ func (s *Session) Step(ctx context.Context) (busy bool, err error) {
 			return false, err
 		}
 	}
+	if err := s.writeDoubts(false); err != nil {
+		return false, err
+	}
 	return n >= maxStep || full || s.behind, s.sink.Step(s)
 }
 
@@ -344,6 +350,10 @@ func (s *Session) Finish(ctx context.Context) error {
 		return err
 	}
 	if err := s.packets.finish(ctx); err != nil {
+		return err
+	}
+	s.conclude()
+	if err := errors.Join(s.writeDoubts(true), s.writeLeft()); err != nil {
 		return err
 	}
 	return s.sink.Step(s)

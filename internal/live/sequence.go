@@ -132,6 +132,9 @@ func (s *Session) emit(r *trace.TimelineEvent, n order.Note) error {
 	r.Stream = x.entries.Stream(x.stream)
 	s.keepWithin(r, &n)
 	s.noteLate(r, &n)
+	if !s.alone {
+		x.in.handed(r)
+	}
 	if component, _ := s.schema.Component(r); s.shared[component] && !written {
 		s.bounding.see(x.in.name, r.Bounded)
 	}

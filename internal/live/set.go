@@ -14,6 +14,9 @@ import (
 // OneOf is hosts of which one has a clock that was set, in the order of their names: one where it is known which.
 type OneOf []string
 
+// list returns the names with commas between them.
+func (o OneOf) list() string { return strings.Join(o, ", ") }
+
 func (o OneOf) String() string {
 	if len(o) > 1 {
 		return "one of " + strings.Join(o, ", ")
@@ -70,6 +73,15 @@ func (s *settings) told() []OneOf {
 	return all.known
 }
 
+// conclude notes what messages tell of clocks that were set, as far as they do at the end.
+func (s *Session) conclude() {
+	s.clocks.Conclude()
+	if maps := s.clocks.Maps(); maps.Version != s.aligned {
+		s.noteSet(maps, s.aligned)
+		s.aligned = maps.Version
+	}
+}
+
 // noteSet notes clocks that were set, or may have been, since a version of the maps: bounds that were given before that was found may
 // be wrong.
 func (s *Session) noteSet(maps *alignlive.Maps, since int64) {
@@ -83,6 +95,7 @@ func (s *Session) noteSet(maps *alignlive.Maps, since int64) {
 		case alignlive.Stepped:
 			if names := s.names(c.Clock); len(names) > 0 {
 				s.set.add(names)
+				s.doubtful(c, "set", names, 0)
 				s.warnings.Add(names[0], "its clock was set, or did not keep the assumption"+wrong, "")
 			}
 		case alignlive.Bent:
@@ -91,15 +104,20 @@ func (s *Session) noteSet(maps *alignlive.Maps, since int64) {
 			if s.set.open == nil {
 				s.set.open = make(map[int]OneOf)
 			}
+			if _, known := s.set.open[c.Doubt]; !known {
+				s.doubtful(c, "doubted", s.names(c.Among...), doubtGuard)
+			}
 			s.set.open[c.Doubt] = s.names(c.Among...)
 		case alignlive.Named:
 			delete(s.set.open, c.Doubt)
 			if names := s.names(c.Clock); len(names) > 0 {
 				s.set.add(names)
+				s.doubtful(c, "set", names, doubtGuard)
 				s.warnings.Add(names[0], "its clock was set, or did not keep the assumption"+wrong, "by about "+show.Duration(c.By))
 			}
 		case alignlive.Unnamed:
 			delete(s.set.open, c.Doubt)
+			s.doubtful(c, "set", s.names(c.Among...), doubtGuard)
 			s.noteOneOf(s.names(c.Among...), wrong)
 		}
 	}
@@ -119,7 +137,11 @@ func (s *Session) noteBend(c *alignlive.Change) {
 			}
 		}
 		s.set.bends = withOneOf(s.set.bends, s.names(free...))
-	case !s.set.explain(names):
+	default:
+		s.doubtful(c, "bent", names, 0)
+		if s.set.explain(names) {
+			return
+		}
 		s.set.add(names)
 		s.warnings.Add(names.String(), "the clock does not keep the assumption, a daemon may steer it: bounds of events that were shown before this was found, some seconds, may be wrong", "")
 	}

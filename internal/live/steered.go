@@ -48,6 +48,8 @@ type waitingMessage struct {
 const (
 	// maxReadingWait is how long a message waits for readings, and a host for the first ones, ns.
 	maxReadingWait = 3_000_000_000
+	// slewGuard is longer than readings are apart, and come late, ns.
+	slewGuard = 3_000_000_000
 	// maxWaiting is how many messages wait.
 	maxWaiting = 1 << 18
 )
@@ -132,6 +134,7 @@ func (x *steered) read(s *Session, in *input) {
 	if x.follower.Missed() && x.following && !x.missed {
 		x.missed = true
 		s.set.add(OneOf{x.name})
+		s.doubts.found = append(s.doubts.found, doubt{"slewed", OneOf{x.name}, 0, []int{in.number}, s.elapsed() - slewGuard, s.elapsed()})
 		s.warnings.Add(x.name, "its clock was slewed by more than 500 ppm before a reading showed it: bounds of its events in between, up to a second, may be wrong", "")
 	}
 }

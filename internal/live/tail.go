@@ -92,7 +92,8 @@ func Tail(ctx context.Context, o Options, t TailOptions, out io.Writer, w *trace
 	if err := t.Select.Check(); err != nil {
 		return nil, &usage.Error{Reason: err.Error()}
 	}
-	o.Messages = t.messages(o.Rows)
+	o.Messages, o.Doubts = t.messages(o.Rows), t.Format != "picl" && t.Format != "gnuplot"
+	t.Select.Always = DoubtEvent
 	s, err := New(o, w)
 	if err != nil {
 		return nil, &usage.Error{Reason: err.Error()}
@@ -172,11 +173,7 @@ func (p *printer) Step(s *Session) error {
 
 // Outcome returns what has become of the events. It is for the end.
 func (s *Session) Outcome() *Outcome {
-	s.clocks.Conclude()
-	if maps := s.clocks.Maps(); maps.Version != s.aligned {
-		s.noteSet(maps, s.aligned)
-		s.aligned = maps.Version
-	}
+	s.conclude()
 	s.noteUnknown()
 	o := &Outcome{SorterStats: s.stats(), Ahead: s.ahead, Inverted: s.inverted, Lost: s.loss(), Set: s.set.told(), Assumes: s.assumes(), Unbounded: s.bounding.told(s)}
 	component := -1

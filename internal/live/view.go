@@ -49,7 +49,8 @@ func OpenViewer(o Options, v ViewOptions, to *view.Live, w *trace.Warnings) (*Vi
 	if v.Index != "" && v.Select.Fields != nil {
 		return nil, usage.Errorf("an index that is kept has all fields; leave out --field, or the directory of the index")
 	}
-	o.Rows, o.Messages = true, true
+	o.Rows, o.Messages, o.Doubts = true, true, true
+	v.Select.Always = DoubtEvent
 	s, err := New(o, w)
 	if err != nil {
 		return nil, &usage.Error{Reason: err.Error()}
