@@ -37,6 +37,9 @@ type agentFlags struct {
 	allowRun                  string
 }
 
+// defaultBatch is how long bytes wait for others to be sent with.
+const defaultBatch = 100 * time.Millisecond
+
 func newAgent() *cobra.Command {
 	f := agentFlags{spool: spoolValue{new(record.Keep)}}
 	cmd := &cobra.Command{
@@ -110,7 +113,7 @@ servers as are wanted, COMMAND was not run, or another recorder of DIR lost even
 	flags.StringVar(&f.host, "host", "", "`NAME` of this host (default: that of --invite, else its hostname)")
 	flags.IntVar(&f.replicas, "replicas", 1, "how many servers store the trace, `N`")
 	flags.StringVar(&f.limit, "limit", "", "send at most this `SIZE` a second, such as 10MiB")
-	flags.DurationVar(&f.batch, "batch", 100*time.Millisecond, "how long bytes wait for others to be sent with, `TIME` up to 10s; shorter takes more of a processor")
+	flags.DurationVar(&f.batch, "batch", defaultBatch, "how long bytes wait for others to be sent with, `TIME` up to 10s; shorter takes more of a processor")
 	flags.Var(f.spool, "spool", "let DIR grow to `SIZE`, such as 4GiB: beyond it the recorder drops what servers have, then the oldest packets, then events")
 	flags.BoolVar(&f.release, "release", false, "drop from DIR what servers have")
 	flags.BoolVar(&f.compress, "compress", false, "compress what is sent, by zstd")
@@ -132,33 +135,39 @@ func (f *agentFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer c.Close()
-	ended := make(chan struct{})
-	o.Conn, o.Ended, o.Log = c.Conn, ended, log
+	o.Conn, o.Log = c.Conn, log
 	probes := newAgentProbes(f, f.dir, o.Session, args, c.Conn, log)
-	o.Probing = probes.probing
 	log("session %s, host %s: sending %s to %s", o.Session, o.Host, o.Dir, redacted(f.server))
 	r := recorder{dir: f.dir, args: append(f.recorderArgs(), args...), stderr: cmd.ErrOrStderr(), stdout: cmd.OutOrStdout(), log: log}
+	code, sum, err := f.recordAndSend(cmd.Context(), o, probes, &r, c.watch)
+	if err != nil {
+		return err
+	}
+	log("%d bytes recorded, %d acknowledged, %s", sum.Recorded, sum.Acknowledged, lostOf(sum))
+	return f.outcome(code, &r, f.promise(sum))
+}
+
+// recordAndSend runs a recorder until it ends or ctx does, and sends what it writes; what is left then for --drain. beside runs until all is sent.
+func (f *agentFlags) recordAndSend(ctx context.Context, o ship.Options, probes *agentProbes, r *recorder, beside func(context.Context)) (code int, sum ship.Summary, err error) {
+	ended := make(chan struct{})
+	o.Ended, o.Probing = ended, probes.probing
 	// Shipping goes on after the command is interrupted: what the recorder writes at its end is sent as well.
-	shipping, stop := context.WithCancel(context.WithoutCancel(cmd.Context()))
+	shipping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	watching, watched := context.WithCancel(shipping)
 	var all errgroup.Group
-	var sum ship.Summary
-	all.Go(func() error { c.watch(watching); return nil })
+	all.Go(func() error { beside(watching); return nil })
 	all.Go(func() (err error) {
 		defer watched()
 		sum, err = f.ship(shipping, o)
 		return err
 	})
-	code, err := probes.beside(cmd.Context(), &r)
+	code, err = probes.beside(ctx, r)
 	close(ended)
 	timer := time.AfterFunc(f.drain, stop)
 	defer timer.Stop()
-	if err := errors.Join(err, all.Wait()); err != nil {
-		return &commandEnded{err, exitFailed} // also when interrupted, which is how agents end
-	}
-	log("%d bytes recorded, %d acknowledged, %s", sum.Recorded, sum.Acknowledged, lostOf(sum))
-	return f.outcome(code, &r, f.promise(sum))
+	err = errors.Join(err, all.Wait())
+	return code, sum, err
 }
 
 // outcome returns how an agent ends, of the recorder's exit code, what is wrong with recorders before, and what servers lack.

@@ -24,6 +24,7 @@ type serverFlags struct {
 	quietFlag
 	dir, name string
 	broker    brokerFlags
+	probes    serverProbes
 	limits    store.Limits
 	timeline  timelineFlags
 	archive   archiveFlags
@@ -66,6 +67,7 @@ Exit code: 0 interrupted, 1 failed, 2 wrong usage.`,
 	flags.SortFlags = false
 	flags.StringVar(&f.dir, "dir", defaultServerDir, "store the traces in `DIR`")
 	f.broker.add(cmd)
+	flags.StringVar(&f.probes.address, "probe-address", "", "exchange clock probes with the hosts of each session, as its host server-NAME; they reach this machine at `ADDRESS`:PORT (0 for a free port)")
 	flags.StringVar(&f.name, "name", "", "`NAME` of this server among others (default: its hostname)")
 	flags.IntVar(&f.limits.Hosts, "max-hosts", 4096, "store at most `N` hosts, of all sessions")
 	flags.Int64Var(&f.limits.Bytes, "max-bytes", 1<<40, "store at most `BYTES` of a host in a session")
@@ -91,6 +93,9 @@ func (f *serverFlags) run(cmd *cobra.Command) (err error) {
 		if f.name, err = os.Hostname(); err != nil {
 			return fmt.Errorf("this host's name: %w: give --name", err)
 		}
+	}
+	if err := f.probes.check(f.name); err != nil {
+		return err
 	}
 	timeline, token, err := f.timeline.options()
 	if err != nil {
@@ -156,10 +161,25 @@ func (f *serverFlags) run(cmd *cobra.Command) (err error) {
 	if archived != nil {
 		tasks = append(tasks, archived.Run)
 	}
-	all, ctx := errgroup.WithContext(cmd.Context())
+	f.probes.server, f.probes.dir, f.probes.broker, f.probes.stderr, f.probes.log = server, f.dir, &f.broker, cmd.ErrOrStderr(), log
+	return runWhile(cmd.Context(), f.probes.run, tasks)
+}
+
+// runWhile runs tasks until ctx ends and first has ended after it, or one fails. What first sends at its end, the tasks take.
+func runWhile(ctx context.Context, first func(context.Context) error, tasks []func(context.Context) error) error {
+	all, within := errgroup.WithContext(context.WithoutCancel(ctx))
+	within, stop := context.WithCancel(within)
+	defer stop()
 	for _, task := range tasks {
-		all.Go(func() error { return task(ctx) })
+		all.Go(func() error { return task(within) })
 	}
+	all.Go(func() error {
+		defer stop()
+		either, end := context.WithCancel(within)
+		defer end()
+		defer context.AfterFunc(ctx, end)()
+		return first(either)
+	})
 	return all.Wait()
 }
 

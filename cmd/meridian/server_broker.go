@@ -134,19 +134,19 @@ func (f *brokerFlags) agentFlags(c *nats.Conn) string {
 }
 
 // join connects to the broker, and waits for another's. Within this process it needs neither a socket nor TLS: chunks go from memory to memory.
-func (f *brokerFlags) join(ctx context.Context, name string, say func(format string, args ...any)) (*nats.Conn, error) {
+func (f *brokerFlags) join(ctx context.Context, name string, say func(format string, args ...any), more ...nats.Option) (*nats.Conn, error) {
 	name = "meridian server " + name
 	if f.own == nil {
-		return f.await(ctx, name, say)
+		return f.await(ctx, name, say, more...)
 	}
 	url, inside := f.own.InProcess()
-	return connectTo(url, name, f.key, say, inside)
+	return connectTo(url, name, f.key, say, append(more, inside)...)
 }
 
 // await connects to a broker that may begin later than this server.
-func (f *brokerFlags) await(ctx context.Context, name string, say func(format string, args ...any)) (*nats.Conn, error) {
+func (f *brokerFlags) await(ctx context.Context, name string, say func(format string, args ...any), more ...nats.Option) (*nats.Conn, error) {
 	for told := false; ; told = true {
-		c, err := connectTo(f.nats, name, f.key, say)
+		c, err := connectTo(f.nats, name, f.key, say, more...)
 		switch {
 		case err == nil && told:
 			say("connected to %s", c.ConnectedUrlRedacted())

@@ -78,6 +78,28 @@ func (s *Server) plan(ctx context.Context) error {
 	}
 }
 
+// Probed returns the sessions whose hosts exchange clock probes as this server plans it, if any but one host does, in the order of names.
+func (s *Server) Probed(now time.Time, but string) (sessions []string) {
+	planners := s.planners(now)
+	for _, a := range s.Agents() {
+		if a.Host != but && probes(&a, now) && plansFor(a.Session, planners) == s.o.Name {
+			sessions = append(sessions, a.Session)
+		}
+	}
+	slices.Sort(sessions)
+	return slices.Compact(sessions)
+}
+
+// probes reports whether an agent is there and its host exchanges probes.
+func probes(a *Agent, now time.Time) bool {
+	return a.Probing != nil && !a.Ended && now.Sub(a.Seen) <= aliveWithin && wire.CheckSession(a.Session) == nil
+}
+
+// plansFor returns which of some servers plans a session.
+func plansFor(session string, servers []string) string {
+	return slices.MaxFunc(servers, func(a, b string) int { return cmp.Compare(wire.Weight(session, a), wire.Weight(session, b)) })
+}
+
 // planners returns the servers that are there and plan, this one among them.
 func (s *Server) planners(now time.Time) []string {
 	s.mu.Lock()
@@ -117,7 +139,7 @@ func (c *clocks) step(now time.Time, agents []Agent, servers []string) error {
 	began := time.Now()
 	hosts := make(map[string][]Agent) // by session
 	for _, a := range agents {
-		if a.Probing != nil && !a.Ended && now.Sub(a.Seen) <= aliveWithin && wire.CheckSession(a.Session) == nil {
+		if probes(&a, now) {
 			hosts[a.Session] = append(hosts[a.Session], a)
 		}
 	}
@@ -127,7 +149,7 @@ func (c *clocks) step(now time.Time, agents []Agent, servers []string) error {
 		}
 	}
 	for session, agents := range hosts {
-		if chosen := slices.MaxFunc(servers, func(a, b string) int { return cmp.Compare(wire.Weight(session, a), wire.Weight(session, b)) }); chosen != c.server {
+		if plansFor(session, servers) != c.server {
 			delete(c.sessions, session)
 			continue
 		}

@@ -75,7 +75,7 @@ func (p *Publisher) evict(t *timeline, name, why string) bool {
 	return true
 }
 
-// ownerOf returns the host of a session that has no other; "" for none, and where operators named the sessions.
+// ownerOf returns the host of a session that has no other but the server; "" for none, and where operators named the sessions.
 func (p *Publisher) ownerOf(session string, owners map[string]string) (owner string) {
 	if p.o.Sessions != nil {
 		return ""
@@ -89,7 +89,7 @@ func (p *Publisher) ownerOf(session string, owners map[string]string) (owner str
 		return ""
 	}
 	for _, e := range entries {
-		if !e.IsDir() || wire.CheckHost(e.Name()) != nil {
+		if !e.IsDir() || wire.CheckHost(e.Name()) != nil || e.Name() == wire.ServerHost(p.o.Server) {
 			continue
 		}
 		if owner != "" {

@@ -40,7 +40,9 @@ func (s *Shipper) say(sum Summary) {
 	}
 	now := time.Now()
 	s.troubles.count(len(status.Servers), s.o.Replicas, now)
-	status.Error = s.troubles.text(len(status.Servers), s.o.Replicas, now)
+	if len(status.Servers) < s.o.Replicas || sum.Acknowledged+sum.Lost < sum.Recorded { // else it is over
+		status.Error = s.troubles.text(len(status.Servers), s.o.Replicas, now)
+	}
 	if s.o.Probing != nil {
 		status.Probing = s.o.Probing()
 	}

@@ -415,6 +415,10 @@ func (s *Shipper) open(a answer) error {
 	if a.err == nil {
 		a.err = p.opened(s.d, slices.Contains(s.account.Servers, p.name), now, a.opened.Files)
 	}
+	if errors.Is(a.err, nats.ErrReconnectBufExceeded) { // the broker is away, which the connection tells
+		p.state, p.retry = idle, now.Add(retryAfter)
+		return nil
+	}
 	if a.err != nil {
 		s.failed(p, a.err.Error(), now)
 		return nil

@@ -28,6 +28,9 @@ const Folder = "packets"
 // CheckHost refuses what is no name of a host: it becomes a directory.
 func CheckHost(name string) error { return checkElement("host", name, maxHost) }
 
+// ServerHost returns the name by which a server is a host of sessions: that of its machine may be an agent's.
+func ServerHost(server string) string { return "server-" + server }
+
 // CheckSession refuses what is no name of a session: it becomes a directory.
 func CheckSession(name string) error { return checkElement("session", name, maxSession) }
 
