@@ -116,7 +116,7 @@ func (p *panelPage) strips(spots ...stripSpot) {
 func (b *panelBrowser) WhatIsFoldedIsSummedUpAtEveryZoom(t *testing.T) {
 	d := foldedTimeline(t)
 	for kind, open := range map[string]func(*testing.T, view.Data, string, string) *panelPage{"served": b.serve, "file": b.file} {
-		p := open(t, d, "light", "")
+		p := open(t, d, "light", "#v=1")
 		p.still()
 		p.click("#line-0 .fold", "")
 		p.click(`#line-k0\.cpu .fold`, "")

@@ -49,6 +49,11 @@ func (b *panelBrowser) RowsWithoutEventsInSightAreLeftOut(t *testing.T) {
 	q := b.open(t, newScene(""), "dark", viewed+"&idle=1")
 	q.until(names+` === "client app web worker db engine load" && document.getElementById("do-idle").getAttribute("aria-pressed") === "true"`, "the address does not leave rows out")
 	q.shots("idle")
+	// The first view leaves them out, and the switch brings them back.
+	r := b.open(t, newScene(""), "light", "")
+	r.until(names+` === "client app web worker db engine load" && document.getElementById("do-idle").getAttribute("aria-pressed") === "true"`, "a row without events is in the first view")
+	r.click("#do-idle", "")
+	r.until(names+` === "client app web worker CPU 0 db engine load" && /[#&]v=1/.test(location.hash) && !/idle/.test(location.hash)`, "the switch does not bring them back")
 }
 
 // holds is held against the definition: an instant in [from, to), a slice or bin that overlaps it.

@@ -135,12 +135,15 @@ func (b *panelBrowser) TheNextMessageIsSelectedWithBothEnds(t *testing.T) {
 		p.until(ends+` === "send query,20200000,receive query,20261000"`, kind+": the message before is another one")
 		p.until(`meridian.x(meridian.selection.a.at) > 0 && meridian.x(meridian.selection.b.at) < meridian.plot.width`, kind+": its ends are not in sight")
 		p.shot("message-" + kind)
+		// Keys that come faster than answers are steps all the same.
+		p.key("]]]][[")
+		p.until(ends+` === "send query,21200000,receive query,21255000"`, kind+": of keys in quick succession some are lost")
 	}
 }
 
 func (b *panelBrowser) AViewIsSharedAndOutlivesAReload(t *testing.T) {
 	for kind, open := range map[string]func(*testing.T, view.Data, string, string) *panelPage{"served": b.serve, "file": b.file} {
-		p := open(t, newScene(""), "dark", "")
+		p := open(t, newScene(""), "dark", "#v=1")
 		p.still()
 		ruler := p.box("#ruler")
 		p.drag(ruler.X+ruler.Width*0.4, ruler.Y+20, ruler.X+ruler.Width*0.6, ruler.Y+20, 0)

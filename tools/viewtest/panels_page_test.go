@@ -251,7 +251,7 @@ func (b *panelBrowser) ASearchGoesOnOverSeveralAnswersAndMarksWhatItFinds(t *tes
 }
 
 func (b *panelBrowser) SwitchesHideWhatTheyName(t *testing.T) {
-	p := b.open(t, newScene(""), "light", "")
+	p := b.open(t, newScene(""), "light", "#v=1")
 	p.key("e")
 	p.click(`section[aria-label="Hosts"] .check`, "db100")
 	const names = `[...document.querySelectorAll(".name .text")].map((e) => e.textContent).join(" ")`

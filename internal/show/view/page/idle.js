@@ -103,4 +103,6 @@ export function start() {
     App.announce(yes ? "rows without events in sight are left out" : "all rows are shown");
   } });
   for (const name of ["view", "raw", "hidden", "grown"]) App.on(name, soon);
+  // On in the first view. An address says whether it was; rows of what grows are not known yet.
+  if (!App.about.live && !/[#&]v=/.test(location.hash)) set(true);
 }

@@ -96,8 +96,8 @@ async function best(group, numbers, t, event, dir) {
 function from(row) {
   const { a } = App.selection;
   if (a && (row < 0 || a.row === row)) {
-    const x = View.x(a.at, App.clockOf(a.row, a.at));
-    if (x >= -1 && x <= View.plot.width + 1) return [a.at, a.event];
+    const { from, to } = View.destination(), at = View.shown(a.at, App.clockOf(a.row, a.at)), pixel = View.perPixel();
+    if (at >= from - pixel && at <= to + pixel) return [a.at, a.event];
   }
   return [row >= 0 ? Runs.under(row, View.plot.width / 2)[0].at : View.at(View.plot.width / 2), -1];
 }
@@ -115,7 +115,7 @@ function rowsOf({ row, host, line }) {
 /**
  * @param {number} dir
  */
-export async function event(dir) {
+async function toEvent(dir) {
   const focused = Rows.focused();
   if (focused.host < 0) return;
   const rows = rowsOf(focused), [t, e] = from(rows.length === 1 ? rows[0] : -1), lanes = new Map();
@@ -154,7 +154,7 @@ function spanFor(length) {
 /**
  * @param {number} dir
  */
-export async function message(dir) {
+async function toMessage(dir) {
   const about = Data.about, focused = Rows.focused(), rows = new Set(focused.host < 0 ? [] : rowsOf(focused));
   let links = about.links.filter((l) => !App.hidden.links.has(l.lane) && (rows.has(l.from) || rows.has(l.to)));
   if (!links.length) links = about.links.filter((l) => !App.hidden.links.has(l.lane));
@@ -188,7 +188,7 @@ export async function both(item, link) {
 /**
  * @param {number} dir
  */
-export async function violation(dir) {
+async function toViolation(dir) {
   const { list } = await Data.violations();
   const [t] = from(-1), links = new Map(Data.about.links.map((l) => [l.lane, l]));
   const shown = list.filter((/** @type {any} */ v) => v.verdict > 1 && links.has(v.link) && !App.hidden.links.has(v.link));
@@ -202,6 +202,24 @@ export async function violation(dir) {
   if (!link) return App.announce("no violations");
   await both({ at: next.sent, delay: next.delay, event: next.from, to: next.to }, link);
 }
+
+const MaxWaiting = 8;
+let waiting = 0;
+let last = Promise.resolve();
+
+/**
+ * inTurn has a jump begin where the one before it has arrived: keys come faster than answers. Of a key that is held, those beyond
+ * what can be followed are dropped.
+ * @param {(dir: number) => Promise<unknown>} jump
+ */
+const inTurn = (jump) => (/** @type {number} */ dir) => {
+  if (waiting >= MaxWaiting) return last;
+  waiting++;
+  last = last.then(() => jump(dir)).then(() => {}, (error) => { App.announce(`This cannot be gone to: ${error.message}`); }).finally(() => { waiting--; });
+  return last;
+};
+
+export const event = inTurn(toEvent), message = inTurn(toMessage), violation = inTurn(toViolation);
 
 /**
  * near finds the event of a lane that is closest to an instant, for a click where many are drawn as one.

@@ -34,6 +34,7 @@ let level = 0;
 export let arrows = [];
 /** @type {any[]} */
 export let marks = [];
+export let summed = 0; // links of which messages are drawn together, as bands
 
 /**
  * shown says between which heights a link goes, or null: an end that is folded is at what stands for it.
@@ -125,6 +126,7 @@ export function prepare(fine) {
     if (one.binned.length || (one.n && !asArrows)) many.push({ one, alsoExact: !asArrows });
     collect(one, asArrows);
   }
+  summed = many.length;
   // Ribbons lie over each other: the more there are, the paler each.
   const strength = Math.max(1, many.length) ** -0.75;
   for (const { one, alsoExact } of many) ribbon(one, alsoExact, strength);

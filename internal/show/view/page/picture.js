@@ -45,9 +45,11 @@ export function draw() {
   return picture;
 }
 
+export function save() {
+  draw().toBlob((blob) => { if (blob) Save.file("timeline.png", blob); }, "image/png");
+  App.announce("what is in sight is saved as timeline.png");
+}
+
 export function start() {
-  App.command({ id: "picture", key: "P", title: "Save what is in sight as a picture (PNG)", group: "view", run: () => {
-    draw().toBlob((blob) => { if (blob) Save.file("timeline.png", blob); }, "image/png");
-    App.announce("what is in sight is saved as timeline.png");
-  } });
+  App.command({ id: "picture", key: "P", title: "Save what is in sight as a picture (PNG)", group: "view", run: save });
 }

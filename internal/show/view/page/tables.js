@@ -4,12 +4,16 @@
 
 import { App } from "./app.js";
 import { make, button, table, section, grouped, plural } from "./elements.js";
+import * as Perfetto from "./perfetto.js";
+import * as Picture from "./picture.js";
 import * as Runs from "./runs.js";
+import * as Save from "./save.js";
+import * as Svg from "./svg.js";
 import * as Time from "./time.js";
 import * as View from "./view.js";
 import * as Violations from "./violations.js";
 
-/** @import { Listed, Tile, TileLane } from "./types.js" */
+/** @import { Column, InView, Listed, Tile, TileLane } from "./types.js" */
 
 const most = 1000;
 /** @type {HTMLElement} */
@@ -127,33 +131,55 @@ async function gather(groups, from, to, want) {
 const shownRow = (row) => !App.hidden.rows.has(row) && !App.hidden.hosts.has(App.about.rows[row].host);
 
 /**
+ * inView lists all that is drawn one by one in the view, of rows, names and links that are not hidden, and how many are only counted.
+ * @returns {Promise<InView>}
+ */
+export async function inView() {
+  const { about, view } = App, [from, to] = [view.from, view.to], lanes = new Map(), links = new Map();
+  about.rows.forEach((r, row) => { if (shownRow(row)) for (const lane of r.lanes) lanes.set(lane.lane, { row, kind: lane.kind, name: lane.name }); });
+  about.links.forEach((l) => { if (!App.hidden.links.has(l.lane) && shownRow(l.from) && shownRow(l.to)) links.set(l.lane, l); });
+  const hosts = [...new Set([...lanes.values()].map((l) => about.rows[l.row].host))];
+  const found = await gather(hosts, from, to, lanes), sent = await gather([about.hosts.length], from, to, links);
+  const events = found.list.filter(({ of, lane, i }) => of.kind === "counter" || !App.hidden.classes.has(lane.name?.[i]));
+  return { from, to, events, messages: sent.list, uncounted: [found.counted, sent.counted], counted: found.counted + sent.counted };
+}
+
+/**
  * fill takes what is in view; quiet where nobody asked for it, but the timeline has grown.
  * @param {boolean} [quiet]
  */
 async function fill(quiet = false) {
-  const mine = ++asked, { about, view } = App, [from, to] = [view.from, view.to];
+  const mine = ++asked;
   said.setAttribute("aria-live", quiet ? "off" : "polite");
   if (!quiet) said.textContent = "loading…";
-  const lanes = new Map(), links = new Map();
-  about.rows.forEach((r, row) => { if (shownRow(row)) for (const lane of r.lanes) lanes.set(lane.lane, { row, kind: lane.kind, name: lane.name }); });
-  about.links.forEach((l) => { if (!App.hidden.links.has(l.lane) && shownRow(l.from) && shownRow(l.to)) links.set(l.lane, l); });
-  const hosts = [...new Set([...lanes.values()].map((l) => about.rows[l.row].host))];
-  /** @type {{ list: any[], counted: number }} */
-  let found;
-  /** @type {{ list: any[], counted: number }} */
-  let sent;
   try {
-    [found, sent] = [await gather(hosts, from, to, lanes), await gather([about.hosts.length], from, to, links)];
+    const found = await inView();
+    if (mine === asked) show(found);
   } catch (/** @type {any} */ error) {
     if (mine === asked) said.textContent = `Loading the tables failed: ${error.message}`;
-    return;
   }
-  if (mine !== asked) return;
-  found.list = found.list.filter(({ of, lane, i }) => of.kind === "counter" || !App.hidden.classes.has(lane.name?.[i]));
-  events.update(found.list.slice(0, most));
-  messages.update(sent.list.slice(0, most));
-  const more = (/** @type {any} */ what, /** @type {any} */ { list, counted }) => `${plural(Math.min(list.length, most), what)}${list.length > most || counted ? ` of about ${grouped(list.length + counted)} (zoom in for the others)` : ""}`;
-  said.textContent = `From ${Time.since(from)} to ${Time.since(to)}: ${more("event", found)}, ${more("message", sent)}.`;
+}
+
+/**
+ * @param {InView} found
+ */
+function show(found) {
+  events.update(found.events.slice(0, most));
+  messages.update(found.messages.slice(0, most));
+  const more = (/** @type {string} */ what, /** @type {any[]} */ list, /** @type {number} */ counted) => `${plural(Math.min(list.length, most), what)}${list.length > most || counted ? ` of about ${grouped(list.length + counted)} (zoom in for the others)` : ""}`;
+  said.textContent = `From ${Time.since(found.from)} to ${Time.since(found.to)}: ${more("event", found.events, found.uncounted[0])}, ${more("message", found.messages, found.uncounted[1])}.`;
+}
+
+/**
+ * csv saves all that is in view of one table, and says what is only counted.
+ * @param {string} name
+ * @param {Column<any>[]} columns
+ * @param {0 | 1} which
+ */
+async function csv(name, columns, which) {
+  const found = await inView(), list = [found.events, found.messages][which], left = found.uncounted[which];
+  Save.text(`${name}.csv`, Save.csv(columns, list));
+  said.textContent = `${name}.csv has ${plural(list.length, "line")}${left ? `; ${grouped(left)} more are only counted at this scale: zoom in` : ""}`;
 }
 
 /**
@@ -167,26 +193,31 @@ export function start() {
   said = make("output", { class: "said", "aria-live": "polite" });
   const where = (/** @type {number} */ row) => `${App.hostOf(row).name} · ${App.about.rows[row].name}`;
   const pick = (/** @type {any} */ x) => { App.select(x.lane.event[x.i], "a"); App.go({ at: x.at, row: x.of.row ?? x.of.from }); };
-  events = table({
-    caption: "Events in view", rows: [], empty: "No events are shown one by one.", pick,
-    columns: [
-      { title: "time", text: (x) => Time.since(x.at), value: (x) => x.at },
-      { title: "name", text: (x) => (x.of.kind === "counter" ? x.of.name ?? "" : App.className(x.lane.name[x.i])), value: (x) => (x.of.kind === "counter" ? x.of.name ?? "" : App.className(x.lane.name[x.i])) },
-      { title: "where", text: (x) => where(x.of.row), value: (x) => where(x.of.row) },
-      { title: "length or value", text: (x) => value(x.lane, x.i), number: true },
-    ],
-  });
-  messages = table({
-    caption: "Messages in view", rows: [], empty: "No messages are shown one by one.", pick,
-    columns: [
-      { title: "sent", text: (x) => Time.since(x.at), value: (x) => x.at },
-      { title: "delay", text: (x) => App.duration(x.lane.delay[x.i]), value: (x) => x.lane.delay[x.i], number: true },
-      { title: "verdict", text: (x) => { const v = Violations.verdicts[x.lane.verdict[x.i]] ?? Violations.verdicts[0]; return `${v.mark} ${v.name}`; }, value: (x) => x.lane.verdict[x.i] },
-      { title: "from", text: (x) => where(x.of.from), value: (x) => where(x.of.from) },
-      { title: "to", text: (x) => where(x.of.to), value: (x) => where(x.of.to) },
-    ],
-  });
-  body.append(make("h2", {}, "In view"), make("p", { class: "buttons" }, button("refresh", () => fill()), said), section("Events", events), section("Messages", messages));
+  /** @type {Column<any>[]} */
+  const eventColumns = [
+    { title: "time", text: (x) => Time.since(x.at), value: (x) => x.at, number: true },
+    { title: "name", text: (x) => (x.of.kind === "counter" ? x.of.name ?? "" : App.className(x.lane.name[x.i])), value: (x) => (x.of.kind === "counter" ? x.of.name ?? "" : App.className(x.lane.name[x.i])) },
+    { title: "where", text: (x) => where(x.of.row), value: (x) => where(x.of.row) },
+    { title: "length or value", text: (x) => value(x.lane, x.i), number: true },
+  ];
+  events = table({ caption: "Events in view", rows: [], empty: "No events are shown one by one.", pick, columns: eventColumns });
+  /** @type {Column<any>[]} */
+  const messageColumns = [
+    { title: "sent", text: (x) => Time.since(x.at), value: (x) => x.at, number: true },
+    { title: "delay", text: (x) => App.duration(x.lane.delay[x.i]), value: (x) => x.lane.delay[x.i], number: true },
+    { title: "verdict", text: (x) => { const v = Violations.verdicts[x.lane.verdict[x.i]] ?? Violations.verdicts[0]; return `${v.mark} ${v.name}`; }, value: (x) => x.lane.verdict[x.i] },
+    { title: "from", text: (x) => where(x.of.from), value: (x) => where(x.of.from) },
+    { title: "to", text: (x) => where(x.of.to), value: (x) => where(x.of.to) },
+  ];
+  messages = table({ caption: "Messages in view", rows: [], empty: "No messages are shown one by one.", pick, columns: messageColumns });
+  const say = (/** @type {string} */ words) => { said.textContent = words; App.announce(words); };
+  const svg = () => say(Svg.save()), perfetto = () => Perfetto.open(say).catch((/** @type {Error} */ error) => say(`Perfetto: ${error.message}`));
+  App.command({ id: "svg", key: "G", title: "Save what is in sight as SVG", group: "view", run: svg });
+  App.command({ id: "perfetto", key: "O", title: "Open what is in view in the Perfetto UI", group: "view", run: () => { App.show("tables"); perfetto(); } });
+  body.append(make("h2", {}, "In view"), make("p", { class: "buttons" }, button("refresh", () => fill()), button("PNG", () => Picture.save(), { title: "save the picture in sight" }), button("SVG", svg, { title: "save the picture in sight as shapes" }),
+    button("open in Perfetto", perfetto, { title: "in a tab of ui.perfetto.dev; the trace stays in this browser" })), said,
+  section("Events", make("p", { class: "buttons" }, button("CSV", () => csv("events", eventColumns, 0), { "aria-label": "save the events in view as CSV" })), events),
+  section("Messages", make("p", { class: "buttons" }, button("CSV", () => csv("messages", messageColumns, 1), { "aria-label": "save the messages in view as CSV" })), messages));
   let pending = 0;
   const later = () => { clearTimeout(pending); if (open) pending = setTimeout(() => fill(), 300); }; // once the view has come to rest
   App.on("panel", (id, yes) => { open = id === "tables" && yes; if (open) fill(); });

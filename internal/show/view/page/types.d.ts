@@ -733,6 +733,16 @@ export interface Ribbon {
   lean: number;
 }
 
+/** All that is drawn one by one in a view; uncounted are the events and messages that are only counted at its scale. */
+export interface InView {
+  from: number;
+  to: number;
+  events: any[];
+  messages: any[];
+  uncounted: [number, number];
+  counted: number;
+}
+
 /** An entry of a lane, as a table lists it. */
 export interface Listed {
   at: number;
