@@ -20,7 +20,8 @@ func newCompare() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare DIR DIR",
 		Short: "What differs between the results of two experiments",
-		Long: `Compare two directories of results of 'meridian run': the durations of all phases, and of the pairs that checks measure. Each is a median
+		Long: `Compare two directories of results of 'meridian run': the answers of checks, and the durations of all phases and of the pairs that checks measure.
+Each duration is a median
 with an interval: what repeats had, widened by the bound of the clocks. Two differ if their intervals do not meet. With fewer than 5 runs
 on a side noise is not known, and the answer is unknown: give the experiment repeat: 5.
 
@@ -40,13 +41,15 @@ Exit code: 0 done, whatever differs, 1 failed, 2 wrong usage.`,
 
 func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	var reports [2][]*verdict.Report
+	var failed [2]int
 	for i, dir := range args {
 		var err error
-		if reports[i], err = verdict.ReadAll(dir); err != nil {
+		if reports[i], failed[i], err = verdict.ReadAll(dir); err != nil {
 			return err
 		}
 	}
 	c := verdict.Compare(reports[0], reports[1], args[0], args[1])
+	c.Failed = failed
 	if f.page != "" {
 		if err := c.WritePage(f.page); err != nil {
 			return err

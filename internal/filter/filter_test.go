@@ -231,7 +231,7 @@ func TestPairsAreMeasuredAndHeldAgainstThresholds(t *testing.T) {
 	)
 	r := f.Results()[0]
 	want := Result{Name: "call", Count: 5, MinNs: -4, MeanNs: (50 + 190 + 105 + 3 - 4) / 5., MedianNs: 50, P99Ns: 190, MaxNs: 190,
-		BelowMin: 2, AboveMax: 2, Undecided: 1, OutOfOrder: 1, OrderOpen: 1, NoEnd: 1, NoBegin: 1, NoKey: 1}
+		BelowMin: 2, AboveMax: 2, Undecided: 1, OutOfOrder: 1, OrderOpen: 1, NoEnd: 1, NoBegin: 1, NoKey: 1, BoundNs: 10}
 	if r.Longest == nil || r.Longest.DurationNs != 190 || r.Longest.LowNs != 180 || r.Longest.HighNs != 200 || r.Longest.From != "web" || r.Longest.To != "db" || r.Longest.Key != "2" {
 		t.Errorf("longest %+v", r.Longest)
 	}

@@ -146,6 +146,8 @@ type Result struct {
 	NoEnd      int64   `json:"no_end"`       // begins of which no end came
 	NoBegin    int64   `json:"no_begin"`     // ends of which no begin came
 	NoKey      int64   `json:"no_key"`       // events without the key's fields
+	BoundNs    int64   `json:"bound_ns"`     // the most by which bounds and steps leave a duration open, of all pairs that they bound
+	Unbounded  int64   `json:"unbounded"`    // pairs whose durations have no bounds
 	Longest    *Case   `json:"longest,omitempty"`
 	Beyond     *Case   `json:"beyond,omitempty"` // the longest that is beyond a threshold whatever the bounds allow, else that may be
 }
@@ -328,7 +330,12 @@ func (p *pairing) close(w waiting, l *trace.Schema) {
 // stamps; by two it lies between what their bounds and steps allow.
 func (p *pairing) measure(key []byte, b, e waiting, l *trace.Schema) {
 	d := int64(e.time - b.time)
-	low, high, _ := b.between(&e.stamp, d)
+	low, high, bounded := b.between(&e.stamp, d)
+	if bounded {
+		p.BoundNs = max(p.BoundNs, d-low, high-d)
+	} else {
+		p.Unbounded++
+	}
 	order := b.order(&e.stamp)
 	if order.Answer == "unknown" {
 		p.OrderOpen++

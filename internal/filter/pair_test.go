@@ -288,3 +288,23 @@ func TestAPairWithoutEventsNamesThoseThatAreMissing(t *testing.T) {
 		}
 	}
 }
+
+// The bound of a result is that of its least certain pair, which need not be the longest.
+func TestTheBoundOfPairsIsThatOfTheLeastCertain(t *testing.T) {
+	apart := elsewhere(ended(1110, 2))
+	apart.Bounded = false
+	for _, c := range []struct {
+		name             string
+		ends             []*trace.TimelineEvent
+		bound, unbounded int64
+	}{
+		{"one host", []*trace.TimelineEvent{begun(1000, 1), ended(1500, 1), begun(1600, 2), ended(1610, 2)}, 0, 0},
+		{"the shorter by two hosts", []*trace.TimelineEvent{begun(1000, 1), ended(1500, 1), begun(1600, 2), elsewhere(ended(1610, 2))}, 10, 0},
+		{"one without bounds", []*trace.TimelineEvent{begun(1000, 1), ended(1050, 1), begun(1100, 2), apart}, 0, 1},
+	} {
+		_, f := play(t, Options{Pairs: []Pair{pair(t, "p=ust:begin..ust:end,key=id,max=1s")}}, c.ends...)
+		if r := f.Results()[0]; r.Count != 2 || r.BoundNs != c.bound || r.Unbounded != c.unbounded {
+			t.Errorf("%s: %+v", c.name, r)
+		}
+	}
+}

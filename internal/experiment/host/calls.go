@@ -91,7 +91,7 @@ func (d *daemon) open(c *protocol.PhaseCall) {
 }
 
 // begins puts the begin of a phase on the timeline, once: an end never comes before. It returns the time of that, or now if the phase
-// has ended.
+// has ended, whose end then says when it began.
 func (d *daemon) begins(call int) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -153,7 +153,7 @@ func (d *daemon) finish(e *protocol.Ended) {
 		d.broken(fmt.Sprintf("it answered call %d, which is not open", e.Call))
 		return
 	}
-	e.AtNs = time.Now().UnixNano()
+	e.BeganNs, e.AtNs = c.began.UnixNano(), time.Now().UnixNano()
 	phaseEnd.Emit(int64(e.Call), d.spec.Name, c.phase, e.Error)
 	d.log.line("run", fmt.Sprintf("call %d ends %s", e.Call, e.Error))
 	if e.Error != "" {

@@ -111,12 +111,13 @@ type Began struct {
 
 // Ended is the end of a call.
 type Ended struct {
-	Call   int             `json:"call"`
-	AtNs   int64           `json:"at_ns"` // CLOCK_REALTIME of the host
-	Error  string          `json:"error,omitempty"`
-	Result json.RawMessage `json:"result,omitempty"`
-	Code   *int            `json:"code,omitempty"` // exit code of a command, with which its phase ended; -1 for a signal
-	Tail   []string        `json:"tail,omitempty"` // last lines of its log, with Error
+	Call    int             `json:"call"`
+	BeganNs int64           `json:"began_ns"` // CLOCK_REALTIME of the host, as AtNs
+	AtNs    int64           `json:"at_ns"`
+	Error   string          `json:"error,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Code    *int            `json:"code,omitempty"` // exit code of a command, with which its phase ended; -1 for a signal
+	Tail    []string        `json:"tail,omitempty"` // last lines of its log, with Error
 }
 
 // Exited says that a process ended, unless it was told to.

@@ -196,7 +196,7 @@ func (c *controller) blocks(ctx context.Context) error {
 				if p.Timeout > 0 {
 					call.until = time.Now().Add(p.Timeout)
 				}
-				c.r.open[c.next], c.r.all[c.next], result.Calls = call, call, append(result.Calls, call)
+				c.r.open[c.next], result.Calls = call, append(result.Calls, call)
 			}
 		}
 		c.r.Blocks = append(c.r.Blocks, result)
@@ -305,7 +305,8 @@ func (c *controller) ended(s *seat, e *protocol.Ended) *Failure {
 		return nil
 	}
 	delete(c.r.open, e.Call)
-	call.EndedNs, call.Error, call.Result, call.Code = e.AtNs, e.Error, e.Result, e.Code
+	call.BeganNs, call.EndedNs = e.BeganNs, e.AtNs
+	call.Error, call.Result, call.Code = e.Error, e.Result, e.Code
 	if e.Code != nil && *e.Code >= 0 && c.anyCode[call.Daemon] {
 		call.Error = "" // the check decides
 	}

@@ -67,7 +67,6 @@ type Result struct {
 	Missing  []string      `json:"missing,omitempty"`
 	Warnings []string      `json:"warnings,omitempty"`
 	open     map[int]*Call // that have not ended, by number
-	all      map[int]*Call
 }
 
 // Host is what is known of a host.
@@ -181,7 +180,7 @@ type event struct {
 func Run(ctx context.Context, o Options) (*Result, error) {
 	c := &controller{
 		o: o, events: make(chan event, 64), done: make(chan struct{}), byHost: make(map[string]*seat), anyCode: make(map[string]bool),
-		r: &Result{Place: o.Place.Name, BeganNs: time.Now().UnixNano(), Missing: o.Place.Missing, open: make(map[int]*Call), all: make(map[int]*Call)},
+		r: &Result{Place: o.Place.Name, BeganNs: time.Now().UnixNano(), Missing: o.Place.Missing, open: make(map[int]*Call)},
 	}
 	for _, check := range o.Run.Expect {
 		if check.Kind == "exit" {
@@ -349,9 +348,9 @@ func (c *controller) handle(e event) *Failure {
 			s.clock.answered(s.asked, r.Alive.AtNs, e.atNs)
 		}
 	case r.Began != nil:
-		// It may come after the end of a phase that was short.
+		// It may come after the end of a phase that was short, which says itself when that began.
 		for _, b := range r.Began {
-			if call := c.r.all[b.Call]; call != nil && call.Host == s.Host {
+			if call := c.r.open[b.Call]; call != nil && call.Host == s.Host {
 				call.BeganNs = b.AtNs
 			}
 		}

@@ -4,9 +4,11 @@ package verdict
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,28 +18,34 @@ import (
 	"meridian/internal/compare"
 )
 
-// ReadAll reads the reports of a directory of results: of its one run, or of all.
-func ReadAll(dir string) (reports []*Report, err error) {
+// ReadAll reads the reports of a directory of results: of its one run, or of all. Runs that did not end well have no durations to
+// compare: failed says how many.
+func ReadAll(dir string) (reports []*Report, failed int, err error) {
 	paths, err := filepath.Glob(filepath.Join(escape(dir), "run-*", ReportName))
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if len(paths) == 0 {
 		paths = []string{filepath.Join(dir, ReportName)}
 	}
 	for _, path := range paths {
 		r, err := Read(filepath.Dir(path))
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%w: want a directory of results of 'meridian run'", err)
+		}
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if r.State == Ended {
 			reports = append(reports, r)
+		} else {
+			failed++
 		}
 	}
 	if len(reports) == 0 {
-		return nil, fmt.Errorf("%s: no run that ended well", dir)
+		return nil, failed, fmt.Errorf("%s: no run that ended well; its %s says why", dir, ReportName)
 	}
-	return reports, nil
+	return reports, failed, nil
 }
 
 // escape takes the meaning from characters of patterns.
@@ -47,13 +55,57 @@ func escape(path string) string {
 
 // Comparison is what differs between the runs of two directories.
 type Comparison struct {
-	A    string      `json:"a"`
-	B    string      `json:"b"`
-	Rows []Compared  `json:"rows"`
-	Only []string    `json:"only,omitempty"` // what one of them alone has
-	Runs [2]int      `json:"runs"`
-	Text [2][]string `json:"versions"` // that differ
+	A      string      `json:"a"`
+	B      string      `json:"b"`
+	Checks []Answered  `json:"checks"`
+	Rows   []Compared  `json:"rows"`
+	Only   []string    `json:"only,omitempty"` // what one of them alone has
+	Runs   [2]int      `json:"runs"`           // that ended well
+	Failed [2]int      `json:"failed"`         // runs that did not, and are left out
+	Text   [2][]string `json:"versions"`       // that differ
 }
+
+// Answered is a check of both: how often it had which answer.
+type Answered struct {
+	What    string `json:"what"`
+	A       Counts `json:"a"`
+	B       Counts `json:"b"`
+	Differs bool   `json:"differs"`
+}
+
+// Counts are numbers of answers.
+type Counts struct {
+	Yes       int `json:"yes"`
+	No        int `json:"no"`
+	Undecided int `json:"undecided"`
+}
+
+func (n *Counts) add(a Answer) {
+	switch a {
+	case Yes:
+		n.Yes++
+	case No:
+		n.No++
+	default:
+		n.Undecided++
+	}
+}
+
+func (n Counts) String() string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		name Answer
+	}{{n.Yes, Yes}, {n.No, No}, {n.Undecided, Undecided}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.name))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Word says whether the answers differ, as that of a row.
+func (a *Answered) Word() string { return map[bool]string{true: "differs", false: "same"}[a.Differs] }
 
 // Compared is a duration of both. What is known of it is an interval: what repeats had, widened by the bound of the clocks.
 type Compared struct {
@@ -86,24 +138,62 @@ func (s *series) add(name string, value, bound int64) {
 	}
 }
 
+// prefix names the combination of the matrix.
+func (r *Report) prefix() (text string) {
+	for _, v := range r.Values {
+		text += v.Name + "=" + v.Text + ", "
+	}
+	return text
+}
+
+// answers counts the answers of both by checks, in the order in which they appear. A check that one of them alone has differs.
+func answers(a, b []*Report) (all []Answered) {
+	at := make(map[string]int)
+	for side, reports := range [][]*Report{a, b} {
+		for _, r := range reports {
+			for _, c := range r.Checks {
+				name := r.prefix() + "check " + c.Name
+				i, known := at[name]
+				if !known {
+					i, at[name] = len(all), len(all)
+					all = append(all, Answered{What: name})
+				}
+				if side == 0 {
+					all[i].A.add(c.Answer)
+				} else {
+					all[i].B.add(c.Answer)
+				}
+			}
+		}
+	}
+	for i := range all {
+		// Of different numbers of runs, the parts are compared.
+		x, y := all[i].A, all[i].B
+		n, m := x.Yes+x.No+x.Undecided, y.Yes+y.No+y.Undecided
+		all[i].Differs = n == 0 || m == 0 || x.Yes*m != y.Yes*n || x.No*m != y.No*n
+	}
+	return all
+}
+
 // measurements are the durations of phases, each by one clock, and of pairs.
 func measurements(reports []*Report) *series {
 	s := &series{values: make(map[string][]int64), bound: make(map[string]int64)}
 	for _, r := range reports {
-		prefix := ""
-		for _, v := range r.Values {
-			prefix += v.Name + "=" + v.Text + ", "
-		}
+		prefix := r.prefix()
 		for i, b := range r.Run.Blocks {
+			block := fmt.Sprintf("block %d", i+1)
+			if b.Name != block {
+				block += " (" + b.Name + ")"
+			}
 			for _, c := range b.Calls {
-				s.add(fmt.Sprintf("%sphase %d %s.%s on %s", prefix, i+1, c.Daemon, c.Phase, c.Host), c.EndedNs-c.BeganNs, 0)
+				s.add(fmt.Sprintf("%s%s %s.%s on %s", prefix, block, c.Daemon, c.Phase, c.Host), c.EndedNs-c.BeganNs, 0)
 			}
 		}
 		for _, c := range r.Checks {
-			if p := c.Pair; p != nil && p.Count > 0 && p.Longest != nil {
-				bound := int64(-1)
-				if p.Longest.Bounded {
-					bound = p.Longest.HighNs/2 - p.Longest.LowNs/2
+			if p := c.Pair; p != nil && p.Count > 0 {
+				bound := p.BoundNs
+				if p.Unbounded > 0 {
+					bound = -1
 				}
 				s.add(prefix+"pair "+p.Name+" p50", p.MedianNs, bound)
 				s.add(prefix+"pair "+p.Name+" p99", p.P99Ns, bound)
@@ -121,7 +211,7 @@ func (s *series) interval(name string) (i Interval, bounded bool) {
 
 // Compare compares the runs of two directories.
 func Compare(a, b []*Report, nameA, nameB string) *Comparison {
-	c := &Comparison{A: nameA, B: nameB, Runs: [2]int{len(a), len(b)}}
+	c := &Comparison{A: nameA, B: nameB, Runs: [2]int{len(a), len(b)}, Checks: answers(a, b)}
 	of, with := measurements(a), measurements(b)
 	for _, name := range of.names {
 		if with.values[name] == nil {
@@ -177,24 +267,51 @@ func (i Interval) String() string {
 // Percent is the change of the medians.
 func (r *Compared) Percent() string { return fmt.Sprintf("%+.1f%%", r.Change[0]*100) }
 
+// Side names one of both, with its number of runs.
+func (c *Comparison) Side(i int) string {
+	name, runs := c.A, "runs"
+	if i == 1 {
+		name = c.B
+	}
+	if c.Runs[i] == 1 {
+		runs = "run"
+	}
+	if c.Failed[i] > 0 {
+		return fmt.Sprintf("%s (%d %s, without %d that failed)", name, c.Runs[i], runs, c.Failed[i])
+	}
+	return fmt.Sprintf("%s (%d %s)", name, c.Runs[i], runs)
+}
+
+// Notes are lines below the table.
+func (c *Comparison) Notes() (lines []string) {
+	for _, line := range c.Only {
+		lines = append(lines, "only in "+line)
+	}
+	for i := range c.Text[0] {
+		lines = append(lines, "version "+c.Text[0][i]+", and "+c.Text[1][i])
+	}
+	if min(c.Runs[0], c.Runs[1]) < compare.LeastRepeats {
+		lines = append(lines, fmt.Sprintf("noise is known from %d runs of each on: repeat: %[1]d", compare.LeastRepeats))
+	}
+	return lines
+}
+
 // Table writes the comparison for people.
 func (c *Comparison) Table(to io.Writer) error {
 	var out strings.Builder
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "what\t%s (%d runs)\t%s (%d runs)\tchange\t\n", printable(c.A), c.Runs[0], printable(c.B), c.Runs[1])
+	fmt.Fprintf(w, "what\t%s\t%s\tchange\t\n", printable(c.Side(0)), printable(c.Side(1)))
+	for i := range c.Checks {
+		a := &c.Checks[i]
+		fmt.Fprintf(w, "%s\t%v\t%v\t\t%s\n", printable(a.What), a.A, a.B, a.Word())
+	}
 	for i := range c.Rows {
 		r := &c.Rows[i]
 		fmt.Fprintf(w, "%s\t%v\t%v\t%s\t%s\n", printable(r.What), r.A, r.B, r.Percent(), r.Word())
 	}
 	_ = w.Flush() // into memory
-	for _, line := range c.Only {
-		fmt.Fprintf(&out, "only in %s\n", printable(line))
-	}
-	for i := range c.Text[0] {
-		fmt.Fprintf(&out, "version %s, and %s\n", printable(c.Text[0][i]), printable(c.Text[1][i]))
-	}
-	if min(c.Runs[0], c.Runs[1]) < compare.LeastRepeats {
-		fmt.Fprintf(&out, "noise is known from %d runs of each on: repeat: %[1]d\n", compare.LeastRepeats)
+	for _, line := range c.Notes() {
+		fmt.Fprintln(&out, printable(line))
 	}
 	_, err := io.WriteString(to, out.String())
 	return err
@@ -205,24 +322,27 @@ var comparePage = template.Must(template.New("").Parse(`<!DOCTYPE html>
 <style>body{font:14px sans-serif;margin:2em}td,th{padding:.2em 1em;text-align:left}tr:nth-child(even){background:#f4f4f4}.differs{font-weight:bold;color:#b00}</style>
 <h1>{{.A}} and {{.B}}</h1>
 <p>Medians, and in brackets what repeats and the clocks' bounds allow.</p>
-<table><tr><th>what<th>{{.A}}<th>{{.B}}<th>change<th></tr>
-{{range .Rows}}<tr class="{{.Word}}"><td>{{.What}}<td>{{.A}}<td>{{.B}}<td>{{.Percent}}<td>{{.Word}}</tr>
+<table><tr><th>what<th>{{.Side 0}}<th>{{.Side 1}}<th>change<th></tr>
+{{range .Checks}}<tr class="{{.Word}}"><td>{{.What}}<td>{{.A}}<td>{{.B}}<td><td>{{.Word}}</tr>
+{{end}}{{range .Rows}}<tr class="{{.Word}}"><td>{{.What}}<td>{{.A}}<td>{{.B}}<td>{{.Percent}}<td>{{.Word}}</tr>
 {{end}}</table>
-{{range .Only}}<p>only in {{.}}</p>{{end}}
+{{range .Notes}}<p>{{.}}</p>{{end}}
 </html>
 `))
 
 // WritePage writes the comparison as a page.
 func (c *Comparison) WritePage(path string) error {
 	var out strings.Builder
-	rows := *c
-	rows.Rows = nil
 	page := struct {
 		*Comparison
-		Rows []*Compared
-	}{Comparison: &rows}
+		Rows   []*Compared // templates call methods of pointers
+		Checks []*Answered
+	}{Comparison: c}
 	for i := range c.Rows {
 		page.Rows = append(page.Rows, &c.Rows[i])
+	}
+	for i := range c.Checks {
+		page.Checks = append(page.Checks, &c.Checks[i])
 	}
 	if err := comparePage.Execute(&out, page); err != nil {
 		return err

@@ -90,10 +90,8 @@ func pairCells(g []*Report, name string) []string {
 	bounded := true
 	for _, r := range g {
 		of(func(c *CheckResult) (int64, bool) {
-			if x := c.Pair.Longest; x != nil {
-				bounded = bounded && x.Bounded
-				worst = max(worst, x.HighNs/2-x.LowNs/2)
-			}
+			bounded = bounded && c.Pair.Unbounded == 0
+			worst = max(worst, c.Pair.BoundNs)
 			return 0, true
 		})(r)
 	}

@@ -5,6 +5,7 @@ package verdict
 import (
 	"encoding/json"
 	"encoding/xml"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -138,7 +139,7 @@ func TestTheVerdictIsTheWorstAnswer(t *testing.T) {
 func took(bound int64, ns ...int64) (reports []*Report) {
 	for _, d := range ns {
 		r := &Report{Run: &schedule.Result{Blocks: []*schedule.Block{{Calls: []*schedule.Call{{Host: "a", Daemon: "d", Phase: "p", BeganNs: 1, EndedNs: 1 + d}}}}}}
-		r.Checks = []CheckResult{{Pair: &filter.Result{Name: "q", Count: 1, MedianNs: d, P99Ns: d, Longest: &filter.Case{LowNs: d - bound, HighNs: d + bound, Bounded: true}}}}
+		r.Checks = []CheckResult{{Pair: &filter.Result{Name: "q", Count: 1, MedianNs: d, P99Ns: d, BoundNs: bound}}}
 		reports = append(reports, r)
 	}
 	return reports
@@ -161,6 +162,71 @@ func TestRunsDifferOnlyBeyondNoiseAndBounds(t *testing.T) {
 		if len(c.Rows) != 3 || c.Rows[0].Word() != test.phase || c.Rows[1].Word() != test.pair || c.Rows[2].Word() != test.pair {
 			t.Errorf("%s: %+v", test.name, c.Rows)
 		}
+	}
+}
+
+// answered makes reports of runs in which a check was answered so.
+func answered(all ...Answer) (reports []*Report) {
+	for _, a := range all {
+		reports = append(reports, &Report{Run: &schedule.Result{}, Checks: []CheckResult{{Name: "in time", Answer: a}}})
+	}
+	return reports
+}
+
+func TestAnswersAreCompared(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		a, b []*Report
+		says string // A, B and the word
+	}{
+		{answered(Yes, Yes), answered(Yes), "2 yes|1 yes|same"},
+		{answered(Yes, No), answered(No, Yes, Yes, No), "1 yes, 1 no|2 yes, 2 no|same"},
+		{answered(Yes, Yes), answered(Yes, No), "2 yes|1 yes, 1 no|differs"},
+		{answered(Yes), answered(Undecided), "1 yes|1 undecided|differs"},
+		{answered(Yes), []*Report{{Run: &schedule.Result{}}}, "1 yes||differs"},
+		{[]*Report{{Run: &schedule.Result{}}}, answered(No), "|1 no|differs"},
+	} {
+		c := Compare(test.a, test.b, "a", "b")
+		if len(c.Checks) != 1 {
+			t.Errorf("%s: %+v", test.says, c.Checks)
+			continue
+		}
+		if x := &c.Checks[0]; x.What != "check in time" || fmt.Sprintf("%v|%v|%s", x.A, x.B, x.Word()) != test.says {
+			t.Errorf("%+v, want %s", x, test.says)
+		}
+	}
+}
+
+// Runs that failed have no durations, and nobody is to think that they were none.
+func TestRunsThatFailedAreCounted(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for i, state := range []string{Ended, Failed, Running, Ended} {
+		r := took(0, 100)[0]
+		r.Format, r.State, r.Directory = 1, state, filepath.Join(dir, fmt.Sprintf("run-%03d", i+1))
+		if err := os.Mkdir(r.Directory, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.write(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, failed, err := ReadAll(dir)
+	if err != nil || len(all) != 2 || failed != 2 {
+		t.Fatalf("%d runs, %d failed, %v", len(all), failed, err)
+	}
+	c := Compare(all, all, "x", "y")
+	c.Failed = [2]int{failed, 0}
+	var table strings.Builder
+	if err := c.Table(&table); err != nil || !strings.Contains(table.String(), "x (2 runs, without 2 that failed)  y (2 runs)") {
+		t.Errorf("%v\n%s", err, table.String())
+	}
+	page := filepath.Join(dir, "page.html")
+	if err := c.WritePage(page); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(page); err != nil || !strings.Contains(string(b), "<th>x (2 runs, without 2 that failed)<th>y (2 runs)") || !strings.Contains(string(b), "noise is known from 5 runs") {
+		t.Errorf("%v\n%s", err, b)
 	}
 }
 
