@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -112,6 +113,9 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	if f.name != "" {
 		e.Name = f.name
+	}
+	if on := cmp.Or(f.on, e.Runs[0].Place); on != "agents" && (f.server != "" || f.key != "") {
+		return wrong("--server and --key are of --on agents")
 	}
 	switch {
 	case f.check:

@@ -113,8 +113,6 @@ func (f *runFlags) place(cmd *cobra.Command, run *file.Run, log func(string, ...
 			return nil, leave, err
 		}
 		leave = o.Agents.Close
-	} else if f.server != "" || f.key != "" {
-		return nil, leave, errors.New("--server and --key are of --on agents")
 	}
 	p, err = place.Open(cmd.Context(), on, o)
 	return p, leave, err

@@ -40,6 +40,8 @@ func TestProblemsNameTheLineAndWhatWasExpected(t *testing.T) {
 		{"empty", "", "1:1: the file is empty"},
 		{"a list", "- a\n", "1:1: got a list, want a mapping with hosts, daemons and schedule"},
 		{"no YAML", "hosts: [a\ndaemons: }", "invalid YAML"},
+		{"Latin-1", "name: caf\xe9\n" + whole, "1:10: byte 0xe9 is not UTF-8"},
+		{"brackets", "hosts: " + strings.Repeat("[", 100_000), "1:1008: more than 1000 brackets are open"},
 		{"a key twice", whole + "hosts: [c]\n", "8:1: invalid YAML: mapping key \"hosts\" already defined at [1:1]"},
 		{"two documents", whole + "---\nhosts: [a]\n", "9:1: a second document"},
 		{"unknown key", "shedule: []\n" + whole, `1:1: file: unknown key "shedule"; did you mean "schedule"?`},
@@ -98,6 +100,16 @@ func TestProblemsNameTheLineAndWhatWasExpected(t *testing.T) {
 				t.Errorf("%s: %v: no such line", test.name, p)
 			}
 		}
+	}
+}
+
+func TestAByteOrderMarkIsNoPartOfTheFile(t *testing.T) {
+	t.Parallel()
+	if _, err := read("\ufeff" + whole); err != nil {
+		t.Error(err)
+	}
+	if _, err := read("\ufeff" + "shedule: []\n" + whole); err == nil || !strings.Contains(err.Error(), `1:1: file: unknown key "shedule"`) {
+		t.Error(err)
 	}
 }
 

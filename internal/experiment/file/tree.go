@@ -63,6 +63,10 @@ func cut(s string) string {
 
 // parse returns the mapping that a file is; nil after a problem.
 func (r *reader) parse(text []byte) *node {
+	text, ok := r.readable(text)
+	if !ok {
+		return nil
+	}
 	f, err := parser.ParseBytes(text, 0)
 	if err != nil {
 		r.syntax(err)
