@@ -5,6 +5,7 @@ package verdict
 import (
 	"encoding/xml"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -37,7 +38,7 @@ type (
 	}
 )
 
-// writeJUnit writes the run and its checks as test cases. An undecided check is skipped.
+// writeJUnit writes the run and its checks as test cases. An undecided check is skipped, as are promises that were not kept: neither is green.
 func (r *Report) writeJUnit() error {
 	seconds := time.Duration(r.Run.EndedNs - r.Run.BeganNs).Seconds()
 	s := suite{Name: r.Name, Time: seconds, Stamp: r.Started.UTC().Format("2006-01-02T15:04:05")}
@@ -59,6 +60,10 @@ func (r *Report) writeJUnit() error {
 		}
 		s.Cases = append(s.Cases, t)
 	}
+	if broken := slices.Concat(r.Promises, r.Problems); len(broken) > 0 { // the exit code is 3 for these
+		s.Cases = append(s.Cases, testcase{Class: r.Name, Name: "promises", Skipped: &message{Message: "not kept: " + clean(strings.Join(broken, "; "))}})
+		s.Skipped++
+	}
 	s.Tests = len(s.Cases)
 	b, err := xml.MarshalIndent(s, "", "  ")
 	if err != nil {
@@ -70,7 +75,7 @@ func (r *Report) writeJUnit() error {
 // clean drops what XML cannot have.
 func clean(s string) string {
 	return strings.Map(func(c rune) rune {
-		if c == utf8.RuneError || c < ' ' && c != '\n' && c != '\t' {
+		if c == utf8.RuneError || c == '\ufffe' || c == '\uffff' || c < ' ' && c != '\n' && c != '\t' {
 			return -1
 		}
 		return c

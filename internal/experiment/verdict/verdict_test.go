@@ -128,6 +128,16 @@ func TestTheVerdictIsTheWorstAnswer(t *testing.T) {
 			t.Errorf("%q: %v\n%s", answers, err, b)
 		}
 	}
+	broken := ran(t)
+	broken.Promises, broken.Problems = []string{"no netem\x00\ufffe"}, []string{"no page"}
+	if err := broken.writeJUnit(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(broken.Directory, junitName))
+	var s suite
+	if err != nil || xml.Unmarshal(b, &s) != nil || s.Skipped != 1 || s.Tests != 2 || s.Cases[1].Skipped == nil || s.Cases[1].Skipped.Message != "not kept: no netem; no page" {
+		t.Errorf("promises that were not kept: %v\n%s", err, b)
+	}
 	r := ran(t)
 	r.Run.Cause = &schedule.Failure{Host: "a", What: "gone"}
 	if r.judge(); r.Verdict != No || r.State != Failed {
