@@ -23,6 +23,10 @@ import (
 func main() {
 	server := flag.String("server", nats.DefaultURL, "the broker")
 	flag.Parse()
+	if flag.NArg() != 2 {
+		fmt.Fprintln(os.Stderr, "usage: packets [-server URL] SESSION DIR")
+		os.Exit(2)
+	}
 	if err := follow(*server, flag.Arg(0), flag.Arg(1)); err != nil {
 		fmt.Fprintln(os.Stderr, "packets:", err)
 		os.Exit(1)

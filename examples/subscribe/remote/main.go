@@ -23,6 +23,10 @@ import (
 func main() {
 	server := flag.String("server", nats.DefaultURL, "the broker")
 	flag.Parse()
+	if flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "usage: remote [-server URL] SESSION")
+		os.Exit(2)
+	}
 	if err := follow(*server, flag.Arg(0), os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "remote:", err)
 		os.Exit(1)

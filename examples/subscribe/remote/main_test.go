@@ -3,6 +3,8 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -216,4 +218,52 @@ func freeAddress(t *testing.T) string {
 	}
 	defer l.Close()
 	return l.Addr().String()
+}
+
+// The client in Python ends without a word when it is interrupted, or when nobody reads its output.
+func TestTheClientInPythonEndsQuietly(t *testing.T) {
+	t.Parallel()
+	python := testneed.Program(t, "python3")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			if _, err := w.Write([]byte("id: x/1\ndata: {}\n\n")); err != nil {
+				return
+			}
+			_ = http.NewResponseController(w).Flush() // a client that has gone ends the context
+			time.Sleep(time.Millisecond)
+		}
+	})}
+	go func() { _ = events.Serve(l) }() // until it is closed
+	t.Cleanup(func() { _ = events.Close() })
+	for _, how := range []string{"interrupted", "unread"} {
+		c := exec.Command(python, "subscribe.py", "http://"+l.Addr().String()+"/")
+		var said strings.Builder
+		c.Stderr = &said
+		out, err := c.StdoutPipe()
+		if err == nil {
+			err = c.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		late := time.AfterFunc(time.Minute, func() { _ = c.Process.Kill() })
+		lines := bufio.NewReader(out)
+		if _, err := lines.ReadString('\n'); err != nil {
+			t.Fatalf("%v: %s", err, said.String())
+		}
+		if how == "unread" {
+			err = out.Close()
+		} else {
+			err = c.Process.Signal(os.Interrupt)
+			_, _ = lines.WriteTo(io.Discard) // to its end
+		}
+		if err = errors.Join(err, c.Wait()); err != nil || said.Len() > 0 {
+			t.Errorf("%s: %v: %s", how, err, said.String())
+		}
+		late.Stop()
+	}
 }

@@ -5,21 +5,28 @@
 """
 import sys, time, urllib.request
 
+if len(sys.argv) != 2:
+    sys.exit(__doc__)
 last = ""  # where to resume
-while True:
-    try:
-        request = urllib.request.Request(sys.argv[1], headers={"Last-Event-ID": last} if last else {})
-        kind = ""
-        for line in urllib.request.urlopen(request, timeout=60):
-            name, _, value = line.decode().rstrip("\n").partition(": ")
-            if name == "id":
-                last = value
-            elif name == "event":
-                kind = value
-            elif name == "data":
-                print(value, file=sys.stdout if kind == "" else sys.stderr, flush=True)
-            elif name == "":
-                kind = ""
-    except OSError as fault:
-        print(fault, file=sys.stderr)
-    time.sleep(1)  # the server is away, or the session has not begun
+try:
+    while True:
+        try:
+            request = urllib.request.Request(sys.argv[1], headers={"Last-Event-ID": last} if last else {})
+            kind = ""
+            for line in urllib.request.urlopen(request, timeout=60):
+                name, _, value = line.decode().rstrip("\n").partition(": ")
+                if name == "id":
+                    last = value
+                elif name == "event":
+                    kind = value
+                elif name == "data":
+                    print(value, file=sys.stdout if kind == "" else sys.stderr, flush=True)
+                elif name == "":
+                    kind = ""
+        except BrokenPipeError:
+            sys.exit(0)  # whoever reads the events has ended
+        except OSError as fault:
+            print(fault, file=sys.stderr)
+        time.sleep(1)  # the server is away, or the session has not begun
+except KeyboardInterrupt:
+    pass
