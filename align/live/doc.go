@@ -53,7 +53,7 @@
 // # When it fails
 //
 // The bounds hold for clocks that keep the assumption, and not between a step and the first message that contradicts it. A step
-// within about a round trip plus a thousandth of the silence around it contradicts nothing. Of two clocks alone, either of which
+// within about a round trip plus a thousandth of the silence around it contradicts nothing: bounds may be wrong by as much, until the next round. Of two clocks alone, either of which
 // may have been set, the reference is taken not to have been. Messages from before a silence of more than half a window, that is longer than what
 // they span, are dropped, so that a clock that was set in it is bounded by messages from behind it alone. That it was set is told if bounds that were
 // shown, or the messages that the window still holds, contradict it. A reference that is set by what may be a slew is followed: then all

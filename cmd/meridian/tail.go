@@ -45,6 +45,7 @@ traces, such as a session of LTTng, stands for those that it holds and those tha
 those that 'meridian record --packets' puts into a trace without being named. Events that were recorded before are left out without --all.
 
 With several hosts the clocks are aligned while messages come, and aligned anew every second: each event has its bounds, as 'meridian align' gives them.
+Bounds hold unless a clock that its recorder does not read beside a counter is set or steered by less than a round trip, which messages cannot show.
 The first three seconds may be held back until the clocks are aligned.
 
 --latency is the one knob between order and speed: an event waits that long for earlier ones of other streams. One that comes

@@ -80,9 +80,11 @@ func icmpContent(s *segment) content {
 	failure := kind == 3 || kind == 4 || kind == 5 || kind == 11 || kind == 12
 	if s.six {
 		echo = kind == 128 || kind == 129
-		failure = kind < 128 || kind == 137
+		failure = kind < 128
 	}
 	switch {
+	case s.six && signals(kind):
+		return content{}
 	case failure:
 		return content{digest: digest(known, nil)}
 	case len(b) < 8:
@@ -91,6 +93,12 @@ func icmpContent(s *segment) content {
 		known |= uint64(binary.BigEndian.Uint16(b[6:]))
 	}
 	return contentOf(known, b[8:], above(s.length, 8))
+}
+
+// signals reports whether ICMPv6 messages of a type keep a link going: listeners (RFC 3810), neighbours and routers (RFC 4861), routers of multicast (RFC 4286). Hosts repeat
+// these byte for byte some seconds later. Where a capture lacks one of two, because its recorder was killed meanwhile, the sending of the one would be taken for that of the other.
+func signals(kind byte) bool {
+	return kind >= 130 && kind <= 137 || kind == 143 || kind >= 151 && kind <= 153
 }
 
 // fold multiplies to 128 bits and folds the halves.

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"meridian/trace"
 )
 
 // What NAT and checksum offload change must not change a digest; what tells packets apart must.
@@ -100,4 +102,15 @@ func TestDigestIsNeverZeroAndSpreads(t *testing.T) {
 		}
 		seen[d] = string(content)
 	})
+}
+
+// What keeps a link going is repeated byte for byte: its content tells nothing apart.
+func TestNeighbourDiscoveryHasNoContent(t *testing.T) {
+	for kind := range 256 {
+		p, _, _ := decode(linkRaw, ip6(icmp6, join(kind, 0, be16(1), be32(0), "neighbour and options"), 0), 0)
+		repeated := kind >= 130 && kind <= 137 || kind == 143 || kind >= 151 && kind <= 153
+		if p.Kind != trace.Datagram || (p.Digest == 0) != repeated {
+			t.Errorf("type %d: %+v", kind, p)
+		}
+	}
 }

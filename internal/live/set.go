@@ -147,7 +147,7 @@ func (s *Session) noteBend(c *alignlive.Change) {
 	}
 }
 
-// assumes says what the bounds rest on, and where messages leave room for clocks that do not keep it.
+// assumes says what the bounds rest on, which clocks could break it unseen, and where messages leave room for that. A counter is neither set nor steered.
 func (s *Session) assumes() string {
 	if s.alone {
 		return ""
@@ -157,8 +157,17 @@ func (s *Session) assumes() string {
 		a = &bound.Default
 	}
 	line := fmt.Sprintf("bounds assume that clocks wander by %g ppb/s at most", a.Wander)
+	var plain []int
+	for _, in := range s.inputs {
+		if x := s.steered[in.number]; in.number >= 0 && (x == nil || !x.following) {
+			plain = append(plain, in.number)
+		}
+	}
+	if names := s.names(plain...); len(names) > 0 {
+		line += ", and that nobody sets or steers the clock of " + names.list() + " by less than a round trip, which messages cannot show"
+	}
 	if len(s.set.bends) > 0 {
-		line += "; if a daemon steers the clock of " + strings.Join(texts(s.set.bends), "; ") + ", some may be wrong by less than a round trip"
+		line += "; those of " + strings.Join(texts(s.set.bends), "; ") + " leave room for it"
 	}
 	return line
 }
