@@ -243,3 +243,43 @@ func TestWhatServersHaveIsReleasedAndNothingIsLost(t *testing.T) {
 		t.Errorf("the server's directory lacks something: %v", err)
 	}
 }
+
+func TestWhatGrewAfterTheAccountWasWrittenIsNotLostWhereServersHaveIt(t *testing.T) {
+	t.Parallel()
+	c := newRecorded(t, 2, 0, record.Keep{Bytes: record.MinKeepBytes})
+	c.stopServer = c.serve("a", c.stored, store.OS{})
+	c.agent()
+	had := int64(0)
+	sent := func() { // until the recorder has written more, and the server has it
+		for until := time.Now().Add(60 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+			if n := chunks(t, c.dir); n > had && chunks(t, filepath.Join(c.stored, "s", "web")) == n {
+				had = n
+				return
+			} else if time.Now().After(until) {
+				t.Fatal("the server does not get what is recorded")
+			}
+		}
+	}
+	c.emit(100) // a third of a chunk
+	sent()
+	c.stopAgent(false)
+	before, err := os.ReadFile(filepath.Join(c.dir, ".sent"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.agent()
+	c.emit(100)
+	sent()
+	c.stopAgent(false)
+	if err := os.WriteFile(filepath.Join(c.dir, ".sent"), before, 0o666); err != nil { // as if it had been killed
+		t.Fatal(err)
+	}
+	c.emit(40000) // all that was there is dropped
+	c.stopRecorder()
+	sum := c.lab.ship(ship.Options{Host: "web", Session: "s", Dir: c.dir, Held: c.held})
+	c.check(sum)
+	dropped, _, err := retention.Of(c.dir)
+	if want := int64(dropped.All.Bytes) + chunks(t, c.dir) - chunks(t, filepath.Join(c.stored, "s", "web")); err != nil || sum.Lost != want {
+		t.Errorf("%d bytes are said to be lost, and %d are, %v", sum.Lost, want, err)
+	}
+}
