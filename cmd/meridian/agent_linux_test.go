@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -24,6 +25,7 @@ type collection struct {
 	trace, stored   string
 	server, agent   *exec.Cmd
 	agentFlags      []string
+	group           bool // the agent is of a process group of its own, with its recorder
 	serverSaid      *waited
 	agentSaid       *bytes.Buffer
 }
@@ -52,6 +54,7 @@ func (c *collection) record(flags ...string) {
 	}
 	c.t.Cleanup(func() { file.Close() })
 	c.agent.Stderr = file
+	c.agent.SysProcAttr = &syscall.SysProcAttr{Setpgid: c.group}
 	if err := c.agent.Start(); err != nil {
 		c.t.Fatal(err)
 	}

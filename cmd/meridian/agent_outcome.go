@@ -14,57 +14,148 @@ import (
 	"meridian/internal/record"
 )
 
-// outcomeFile has a line for each recorder of an agent that did not end with 0. An agent that was killed does not learn that from its recorder;
-// the next one reads it here. The agent that has said it removes the file.
-const outcomeFile = ".outcome"
+// outcomePrefix begins the names of files in which recorders of agents say what was wrong with them, a line each. An agent that was killed does not
+// learn that from its recorder; the next one reads it here. The agent that has said it removes the files.
+//
+// A file is there from the beginning of its recorder, with what is to be said if that is killed. It has its size from then on, so that a full disk does
+// not keep a recorder from saying that this was its end.
+const (
+	outcomePrefix = ".outcome-"
+	outcomeSize   = 4096 // bytes
+)
 
 // ofAgentFlag is the flag of recorders that agents start.
 const ofAgentFlag = "of-agent"
 
-// maxOutcome bounds what is read of the file, bytes.
-const maxOutcome = 64 << 10
+// leftOutcome is what a recorder of an agent leaves in the directory. Nil leaves nothing.
+type leftOutcome struct {
+	dir  string
+	file *os.File // nil: it could not be made yet
+	text string
+}
 
-// leaveOutcome adds how a recorder ends to the file of its directory, and returns it.
-func leaveOutcome(dir string, outcome error) error {
-	if outcome == nil || errors.Is(outcome, record.ErrOtherRecorder) { // which says itself how it ends
+// beginOutcome makes the file of a recorder.
+func beginOutcome(dir string) *leftOutcome {
+	o := &leftOutcome{dir: dir}
+	o.make()
+	return o
+}
+
+func (o *leftOutcome) make() {
+	if o.dir == "" {
+		return
+	}
+	if f, err := os.CreateTemp(o.dir, outcomePrefix+"*"); err == nil {
+		o.file = f
+		if o.write("") != nil { // no room: it is tried again when there is something to say
+			o.remove()
+		}
+	}
+}
+
+// write puts a text in the place of the one before.
+func (o *leftOutcome) write(text string) error {
+	text = strings.Map(printable, text)
+	text = strings.ToValidUTF8(text[:min(len(text), outcomeSize-1)], "")
+	_, err := o.file.WriteAt([]byte(text+strings.Repeat(" ", outcomeSize-1-len(text))+"\n"), 0)
+	return err
+}
+
+func (o *leftOutcome) remove() {
+	_ = os.Remove(o.file.Name()) // at worst it says nothing
+	_ = o.file.Close()
+	o.file = nil
+}
+
+// ifKilled says what is to be said if the recorder is killed; nothing where that loses and hides nothing.
+func (o *leftOutcome) ifKilled(lines []string) {
+	if o == nil || o.file == nil {
+		return
+	}
+	text := ""
+	if len(lines) > 0 {
+		text = "it was killed: " + strings.Join(lines, "; ")
+	}
+	if text != o.text && o.write(text) == nil {
+		o.text = text
+	}
+}
+
+// end says how the recorder ends, and returns that.
+func (o *leftOutcome) end(outcome error) error {
+	if o == nil {
 		return outcome
 	}
-	f, err := os.OpenFile(filepath.Join(dir, outcomeFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
-	if errors.Is(err, fs.ErrNotExist) {
-		return outcome // nothing was recorded
+	said := outcome == nil || errors.Is(outcome, record.ErrOtherRecorder) // which says itself how it ends
+	if _, err := os.Stat(o.dir); o.file == nil && err == nil && !said {
+		o.make()
 	}
-	if err != nil {
-		return errors.Join(outcome, err)
+	switch {
+	case o.file == nil:
+		return outcome
+	case said:
+		o.remove()
+		return outcome
 	}
-	_, err = fmt.Fprintln(f, strings.Map(printable, outcome.Error()))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(outcome, err)
+	return errors.Join(outcome, o.write(outcome.Error()), o.file.Close())
+}
+
+// whatAKillLoses returns what is to be said of a recorder that is killed. What programs emit waits in their rings.
+func (f *recordFlags) whatAKillLoses(s *record.Summary, sources *recordSources, command bool) (lines []string) {
+	if s != nil {
+		lines = notKept(s, sources.packets != nil)
 	}
-	return outcome
+	for _, line := range sources.missing {
+		lines = append(lines, "not recorded: "+line)
+	}
+	if f.kernel != "" || f.packets != nil {
+		lines = append(lines, "kernel events and packets from then until the next recorder began are missing and not counted")
+	}
+	if command {
+		lines = append(lines, "how its COMMAND ended is not known")
+	}
+	return lines
 }
 
 // outcomes returns what recorders before this one left.
 func outcomes(dir string) (lines []string, err error) {
-	b, err := os.ReadFile(filepath.Join(dir, outcomeFile))
+	paths, err := outcomePaths(dir)
+	for _, path := range paths {
+		b, readErr := os.ReadFile(path)
+		if readErr != nil {
+			err = errors.Join(err, readErr)
+			continue
+		}
+		for line := range strings.Lines(string(b[:min(len(b), outcomeSize)])) {
+			line = strings.TrimSpace(strings.Map(printable, strings.TrimSuffix(line, "\n")))
+			if line = "an earlier recorder of " + dir + ": " + line; !strings.HasSuffix(line, ": ") && !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines, err
+}
+
+func outcomePaths(dir string) (paths []string, err error) {
+	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	for line := range strings.Lines(string(b[:min(len(b), maxOutcome)])) {
-		if line = strings.TrimSpace(strings.Map(printable, strings.TrimSuffix(line, "\n"))); line != "" {
-			lines = append(lines, "an earlier recorder of "+dir+": "+line)
+	for _, e := range entries {
+		if e.Type().IsRegular() && strings.HasPrefix(e.Name(), outcomePrefix) {
+			paths = append(paths, filepath.Join(dir, e.Name()))
 		}
 	}
-	return lines, nil
+	return paths, err
 }
 
 // removeOutcomes forgets what has been said.
 func removeOutcomes(dir string) error {
-	err := os.Remove(filepath.Join(dir, outcomeFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	paths, err := outcomePaths(dir)
+	for _, path := range paths {
+		if removed := os.Remove(path); removed != nil && !errors.Is(removed, fs.ErrNotExist) {
+			err = errors.Join(err, removed)
+		}
 	}
 	return err
 }

@@ -5,10 +5,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"meridian/internal/testneed"
 )
 
 // recording waits until a recorder has begun the trace.
@@ -80,6 +83,81 @@ func TestAnAgentAnswersForTheRecorderOfOneThatWasKilled(t *testing.T) {
 	}
 }
 
+// leaves waits until a recorder has left a text for the case that it is killed.
+func (c *collection) leaves(what string) {
+	c.t.Helper()
+	for until := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		paths, _ := filepath.Glob(filepath.Join(c.trace, ".outcome-*"))
+		for _, path := range paths {
+			if b, _ := os.ReadFile(path); strings.Contains(string(b), what) {
+				return
+			}
+		}
+		if time.Now().After(until) {
+			c.t.Fatalf("the recorder does not leave %q in %v", what, paths)
+		}
+	}
+}
+
+func TestAnAgentAnswersForARecorderThatWasKilled(t *testing.T) {
+	testneed.Root(t, "recording packets")
+	for _, test := range []struct {
+		name  string
+		flags []string
+		agent bool // is killed too
+		code  int
+		says  string
+	}{
+		{"programs alone", nil, true, 0, ""},
+		{"packets", []string{"--packets=lo", "--filter", "udp port 9"}, true, 3, "it was killed: kernel events and packets from then"},
+		{"packets, and the agent lives", []string{"--packets=lo", "--filter", "udp port 9"}, false, 3, "it was killed: kernel events and packets from then"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := newCollection(t)
+			c.record(test.flags...)
+			c.recording()
+			if test.says != "" {
+				c.leaves(test.says)
+			}
+			if test.agent {
+				_ = c.agent.Process.Kill()
+				_ = c.agent.Wait()
+			}
+			c.endRecorders()
+			for until := time.Now().Add(60 * time.Second); len(c.recorders()) > 0 && test.agent; time.Sleep(10 * time.Millisecond) {
+				if time.Now().After(until) {
+					t.Fatal("the recorder lives")
+				}
+			}
+			if test.agent {
+				c.record(test.flags...)
+			} else {
+				c.says("it is started again")
+			}
+			for until := time.Now().Add(60 * time.Second); len(c.recorders()) == 0; time.Sleep(10 * time.Millisecond) {
+				if time.Now().After(until) {
+					t.Fatal("no recorder follows")
+				}
+			}
+			if code := c.end(c.agent); code != test.code {
+				said, _ := os.ReadFile(filepath.Join(c.dir, "agent.log"))
+				t.Errorf("exit code %d, want %d: %s", code, test.code, said)
+			}
+			if test.says != "" {
+				c.says(test.says)
+			}
+			if left, _ := filepath.Glob(filepath.Join(c.trace, ".outcome-*")); len(left) > 0 {
+				t.Errorf("left: %v", left)
+			}
+			if d := c.differences(); d != nil {
+				said, _ := os.ReadFile(filepath.Join(c.dir, "agent.log"))
+				t.Errorf("%v: %s", d, said)
+			}
+			_ = c.end(c.server)
+		})
+	}
+}
+
 func TestARecorderThatNoAgentStartedGoesOnAndTheAgentSaysSo(t *testing.T) {
 	c := newCollection(t)
 	recorder := exec.Command("meridian", "record", "-o", c.trace, "-q", "--host", "web", "--rings", c.rings)
@@ -136,5 +214,26 @@ func TestAnAgentEndsTheRecorderOfItsOwnDirectoryThoughAnotherFileSystemHasOneOfT
 		if d := c[i].differences(); d != nil {
 			t.Error(d)
 		}
+	}
+}
+
+func TestASignalToTheWholeGroupEndsTheRecorderInOrder(t *testing.T) {
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		c := newCollection(t)
+		c.group = true
+		c.record()
+		c.recording()
+		if err := syscall.Kill(-c.agent.Process.Pid, s); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.agent.Wait()
+		said, _ := os.ReadFile(filepath.Join(c.dir, "agent.log"))
+		if code := c.agent.ProcessState.ExitCode(); code != 0 || strings.Contains(string(said), "before it had begun") {
+			t.Errorf("%v: exit code %d: %s", s, code, said)
+		}
+		if d := c.differences(); d != nil {
+			t.Error(d)
+		}
+		_ = c.end(c.server)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -123,7 +122,7 @@ func (r *recorder) once(ctx context.Context) (code int, killed bool, err error) 
 	}
 	c := exec.CommandContext(ctx, self, append([]string{"record", "-o", r.dir, "--" + ofAgentFlag}, r.args...)...)
 	c.Stdout, c.Stderr = r.stdout, r.stderr
-	began, told, err := r.readyPipe(c)
+	told, err := r.readyPipe(c)
 	if err != nil {
 		return 0, false, err
 	}
@@ -137,29 +136,29 @@ func (r *recorder) once(ctx context.Context) (code int, killed bool, err error) 
 		return 0, false, nil
 	case errors.As(err, &exit) && exit.ExitCode() >= 0:
 		return exit.ExitCode(), false, nil
-	case errors.As(err, &exit) && ctx.Err() != nil && diedOfInterrupt(exit) && r.ready != nil && !began.Load():
-		return 0, false, nil // it was asked to end before it listened to signals, and has recorded nothing
+	case errors.As(err, &exit) && ctx.Err() != nil && diedOfInterrupt(exit):
+		r.log("the recorder was asked to end before it had begun") // it did not catch signals yet
+		return 0, false, nil
 	case errors.As(err, &exit):
 		return exitFailed, true, nil
 	}
 	return 0, false, fmt.Errorf("the recorder: %w", err)
 }
 
-// diedOfInterrupt reports whether a process left an interrupt to the system.
+// diedOfInterrupt reports whether a process left an interrupt or a terminal's hangup to the system.
 func diedOfInterrupt(e *exec.ExitError) bool {
 	status, known := e.Sys().(syscall.WaitStatus)
-	return known && status.Signaled() && status.Signal() == syscall.SIGINT
+	return known && status.Signaled() && slices.Contains(endingSignals(), os.Signal(status.Signal()))
 }
 
-// readyPipe has a recorder say when everything is being recorded, which began tells. The function that it returns ends that.
-func (r *recorder) readyPipe(c *exec.Cmd) (began *atomic.Bool, end func(), err error) {
-	began = new(atomic.Bool)
+// readyPipe has a recorder say when everything is being recorded. The function that it returns ends that.
+func (r *recorder) readyPipe(c *exec.Cmd) (end func(), err error) {
 	if r.ready == nil {
-		return began, func() {}, nil
+		return func() {}, nil
 	}
 	from, to, err := os.Pipe()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	c.ExtraFiles = []*os.File{to} // which is 3 there
 	c.Args = slices.Insert(c.Args, 2, "--ready-fd", "3")
@@ -168,11 +167,10 @@ func (r *recorder) readyPipe(c *exec.Cmd) (began *atomic.Bool, end func(), err e
 		defer close(read)
 		word := make([]byte, len(readyWord))
 		if _, err := io.ReadFull(from, word); err == nil && string(word) == readyWord {
-			began.Store(true)
 			r.ready()
 		}
 	}()
-	return began, func() {
+	return func() {
 		to.Close()
 		_ = from.SetReadDeadline(time.Now()) // pipes have deadlines
 		<-read

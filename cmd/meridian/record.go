@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,6 +35,7 @@ type recordFlags struct {
 	triggers         []string
 	triggerAfter     time.Duration
 	ofAgent          bool // how it ends is left in the directory
+	outcome          *leftOutcome
 }
 
 func newRecord() *cobra.Command {
@@ -104,11 +107,11 @@ not recorded that was asked for by name: a group of --kernel, --packets, a --pro
   meridian record -o web/ --kernel net --probes plan.json
   meridian convert trace/ -o timeline.pftrace -o packets.pcapng`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			err := f.run(cmd, args)
 			if f.ofAgent {
-				err = leaveOutcome(f.dir, err)
+				signal.Notify(make(chan os.Signal, 1), endingSignals()...) // a terminal and systemd signal both, and the agent hands it on: no second one kills
+				f.outcome = beginOutcome(f.dir)
 			}
-			return err
+			return f.outcome.end(f.run(cmd, args))
 		},
 	}
 	flags := cmd.Flags()
@@ -179,7 +182,13 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	defer sources.close()
 	sources.addTo(o)
 	live := liveCounts(cmd.ErrOrStderr(), f.quiet || len(args) > 0)
-	o.Counts = live.show
+	f.outcome.ifKilled(f.whatAKillLoses(nil, sources, len(args) > 0))
+	o.Counts = func(s record.Summary) {
+		live.show(s)
+		if f.outcome != nil {
+			f.outcome.ifKilled(f.whatAKillLoses(&s, sources, len(args) > 0))
+		}
+	}
 	defer f.snapshotsAtSignals(o, cmd.ErrOrStderr())()
 	o.Warn = func(line string) {
 		live.clear()

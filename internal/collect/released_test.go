@@ -262,3 +262,36 @@ func TestWhatAServerHadThatIsAwayIsNeitherLostNorAcknowledged(t *testing.T) {
 		t.Errorf("%+v", sum)
 	}
 }
+
+func TestAnAgentIsNotDoneWhileItCannotReadItsDirectory(t *testing.T) {
+	t.Parallel()
+	c := newReleasing(t, 1)
+	c.serve("a", t.TempDir(), store.OS{})
+	c.grow()
+	o, ended := c.o, make(chan struct{})
+	o.Conn, o.Ended = c.connectAs("web"), ended
+	s, err := ship.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.Run(ctx)
+		done <- err
+	}()
+	c.await("what can be read is sent", func(x wire.AgentStatus) bool { return x.Acknowledged == 4096 })
+	packets := filepath.Join(c.dir, "packets")
+	if err := os.Remove(packets); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(packets, nil, 0o600); err != nil { // which cannot be listed
+		t.Fatal(err)
+	}
+	close(ended)
+	c.await("the recording has ended", func(x wire.AgentStatus) bool { return x.Ended })
+	cancel()
+	if err := <-done; err == nil {
+		t.Error("no error, though a file could not be read")
+	}
+}

@@ -10,7 +10,10 @@ import (
 
 // complete reports whether all that was recorded is on the disks of as many servers as are wanted, or lost.
 func (s *Shipper) complete() bool {
-	if s.d.trace == "" {
+	switch {
+	case s.unread != nil:
+		return false // there may be more
+	case s.d.trace == "":
 		return true // nothing was recorded
 	}
 	sum := s.account.sum()

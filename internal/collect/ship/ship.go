@@ -109,6 +109,7 @@ type Shipper struct {
 	spent     time.Time
 	ended     bool
 	warned    string
+	unread    error // why the directory could not be read to its end when it was looked at last
 }
 
 // answer is what a server answered.
@@ -194,7 +195,7 @@ func (s *Shipper) Run(ctx context.Context) (sum Summary, err error) {
 		}
 		select {
 		case <-ctx.Done():
-			return s.account.sum(), nil
+			return s.account.sum(), s.unread
 		case <-ended:
 			ended, s.ended = nil, true
 			err = s.scan()
@@ -317,6 +318,7 @@ func (s *Shipper) scan() error {
 		}
 	}
 	s.d.shrunk = s.d.shrunk[:0]
+	s.unread = err
 	if err != nil && err.Error() != s.warned {
 		s.warned = err.Error()
 		s.o.Log("%v", err)
