@@ -69,7 +69,7 @@ func (o *leftOutcome) remove() {
 
 // ifKilled says what is to be said if the recorder is killed; nothing where that loses and hides nothing.
 func (o *leftOutcome) ifKilled(lines []string) {
-	if o == nil || o.file == nil {
+	if o.file == nil {
 		return
 	}
 	text := ""
@@ -98,6 +98,18 @@ func (o *leftOutcome) end(outcome error) error {
 		return outcome
 	}
 	return errors.Join(outcome, o.write(outcome.Error()), o.file.Close())
+}
+
+// counts returns what is called with the counts so far.
+func (f *recordFlags) counts(live *counter, sources *recordSources, command bool) func(record.Summary) {
+	if f.outcome == nil {
+		return live.show
+	}
+	f.outcome.ifKilled(f.whatAKillLoses(nil, sources, command))
+	return func(s record.Summary) {
+		live.show(s)
+		f.outcome.ifKilled(f.whatAKillLoses(&s, sources, command))
+	}
 }
 
 // whatAKillLoses returns what is to be said of a recorder that is killed. What programs emit waits in their rings.

@@ -182,13 +182,7 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	defer sources.close()
 	sources.addTo(o)
 	live := liveCounts(cmd.ErrOrStderr(), f.quiet || len(args) > 0)
-	f.outcome.ifKilled(f.whatAKillLoses(nil, sources, len(args) > 0))
-	o.Counts = func(s record.Summary) {
-		live.show(s)
-		if f.outcome != nil {
-			f.outcome.ifKilled(f.whatAKillLoses(&s, sources, len(args) > 0))
-		}
-	}
+	o.Counts = f.counts(live, sources, len(args) > 0)
 	defer f.snapshotsAtSignals(o, cmd.ErrOrStderr())()
 	o.Warn = func(line string) {
 		live.clear()
