@@ -46,7 +46,7 @@ var records = [Kinds]struct {
 	IRQEntry:       {IRQ, 48, "irq_handler_entry", []trace.Field{integer("irq", 32), text("name")}},
 	IRQExit:        {IRQ, 24, "irq_handler_exit", []trace.Field{integer("irq", 32), integer("ret", 32)}},
 	SchedSwitch:    {Sched, 72, "sched_switch", []trace.Field{text("prev_comm"), integer("prev_tid", 32), integer("prev_prio", 32), integer("prev_state", 64), text("next_comm"), integer("next_tid", 32), integer("next_prio", 32)}},
-	SchedWaking:    {Sched, 40, "sched_waking", wakeFields},
+	SchedWaking:    {Sched, 48, "sched_waking", append(wakeFields[:4:4], integer("waker_tid", 32), wakingContext)},
 	SchedWakeup:    {Sched, 40, "sched_wakeup", wakeFields},
 	SchedWakeupNew: {Sched, 40, "sched_wakeup_new", wakeFields},
 	ProcessFork:    {Sched, 64, "sched_process_fork", []trace.Field{text("parent_comm"), integer("parent_tid", 32), integer("parent_pid", 32), text("child_comm"), integer("child_tid", 32), integer("child_pid", 32)}},
@@ -58,7 +58,10 @@ var records = [Kinds]struct {
 }
 
 var (
-	wakeFields     = []trace.Field{text("comm"), integer("tid", 32), integer("prio", 32), integer("target_cpu", 32)}
+	wakeFields = []trace.Field{text("comm"), integer("tid", 32), integer("prio", 32), integer("target_cpu", 32)}
+	// wakingContext is where the waker was: in the thread, or in an interrupt of it, which the thread has nothing to do with.
+	wakingContext = trace.Field{Name: "waker_context", Type: trace.Type{Kind: trace.Uint, Bits: 8, Labels: []trace.Label{{Name: "unknown", Low: 0, High: 0},
+		{Name: "thread", Low: 1, High: 1}, {Name: "softirq", Low: 2, High: 2}, {Name: "hardirq", Low: 3, High: 3}, {Name: "nmi", Low: 4, High: 4}}}}
 	lifeFields     = []trace.Field{text("comm"), integer("tid", 32), integer("prio", 32)}
 	argumentFields = []trace.Field{hex("arg0", 64), hex("arg1", 64), hex("arg2", 64), hex("arg3", 64), hex("arg4", 64), hex("arg5", 64)}
 )

@@ -71,6 +71,9 @@ func (d *decoder) decode(stamp uint64, cpu int, r []byte) *Event {
 		}
 	case SchedWaking, SchedWakeup, SchedWakeupNew:
 		v[0].Data, v[1].Bits, v[2].Bits, v[3].Bits = UntilNUL(r[24:40]), s32(r[16:]), s32(r[20:]), signed(aux)
+		if k == SchedWaking {
+			v[4].Bits, v[5].Bits = s32(r[40:]), uint64(min(r[44], Contexts-1))
+		}
 	case ProcessFork:
 		v[0].Data, v[1].Bits, v[2].Bits = UntilNUL(r[32:48]), s32(r[16:]), s32(r[20:])
 		v[3].Data, v[4].Bits, v[5].Bits = UntilNUL(r[48:64]), s32(r[24:]), s32(r[28:])
@@ -90,6 +93,9 @@ func (d *decoder) decode(stamp uint64, cpu int, r []byte) *Event {
 	}
 	return e
 }
+
+// Contexts is how many values waker_context has: unknown, thread, softirq, hardirq, nmi.
+const Contexts = 5
 
 // callIndex returns the index of a system call's class among those of its kind.
 func callIndex(number uint32, r []byte) int {

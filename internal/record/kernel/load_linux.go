@@ -90,8 +90,22 @@ func bit(b bool) uint32 {
 	return 0
 }
 
-// load loads the named programs. It also returns the description of a processor's ring.
-func load(o *Options, constants map[string]any, names []string) (*ebpf.Collection, *ebpf.MapSpec, error) {
+// load loads the named programs. It also returns the description of a processor's ring. Where this kernel does not say in which context
+// a wake-up is, the programs that count it are loaded too, and where it has not their tracepoints, contexts are unknown.
+func load(o *Options, constants map[string]any, names []string) (programs *ebpf.Collection, ring *ebpf.MapSpec, err error) {
+	ways := []contextSource{noContext}
+	if slices.Contains(names, "sched_waking") {
+		ways = []contextSource{byCounter, byDepth, noContext}
+	}
+	for _, way := range ways {
+		if programs, ring, err = loadWith(o, constants, names, way); err == nil || errors.Is(err, fs.ErrPermission) {
+			break
+		}
+	}
+	return programs, ring, err
+}
+
+func loadWith(o *Options, constants map[string]any, names []string, way contextSource) (*ebpf.Collection, *ebpf.MapSpec, error) {
 	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
 	if err != nil {
 		return nil, nil, fmt.Errorf("kernel events: the eBPF programs of this build are damaged: %w", err)
@@ -100,6 +114,12 @@ func load(o *Options, constants map[string]any, names []string) (*ebpf.Collectio
 		if err := spec.Variables[name].Set(value); err != nil {
 			return nil, nil, fmt.Errorf("kernel events: constant %s: %w", name, err)
 		}
+	}
+	if err := way.prepare(spec); err != nil {
+		return nil, nil, err
+	}
+	if way == byDepth {
+		names = append(slices.Clone(names), depthPrograms...)
 	}
 	maps.DeleteFunc(spec.Programs, func(name string, _ *ebpf.ProgramSpec) bool { return !slices.Contains(names, name) })
 	maps.DeleteFunc(spec.Maps, func(name string, _ *ebpf.MapSpec) bool {

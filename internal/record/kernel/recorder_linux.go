@@ -74,6 +74,11 @@ func (r *Recorder) open(o *Options) (err error) {
 			return err
 		}
 	}
+	for _, name := range depthPrograms {
+		if r.programs.Programs[name] != nil {
+			names = append(names, name)
+		}
+	}
 	for _, name := range names {
 		l, err := link.AttachTracing(link.TracingOptions{Program: r.programs.Programs[name]})
 		if err != nil {

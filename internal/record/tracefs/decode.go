@@ -150,6 +150,9 @@ func (d *decoder) fillSched(e *kernel.Event, r *rawRecord, everyone bool) (wante
 		return d.switched(e.CPU, r.pid(1), r.pid(5), r.number(3), v[7:])
 	case kernel.SchedWaking, kernel.SchedWakeup, kernel.SchedWakeupNew:
 		v[0].Data, v[1].Bits, v[2].Bits, v[3].Bits = r.text(0), r.number(1), r.number(2), r.number(3)
+		if r.kind == kernel.SchedWaking {
+			v[4].Bits, v[5].Bits = signed(r.tid), contextOf(r)
+		}
 		return d.wanted(r.pid(1))
 	case kernel.ProcessFork:
 		child := d.tasks.forked(r.pid(3), r.text(2))
@@ -174,6 +177,23 @@ func (d *decoder) fillSched(e *kernel.Event, r *rawRecord, everyone bool) (wante
 		d.tasks.forget(r.pid(1))
 	}
 	return wanted
+}
+
+// contextOf returns the context of a wake-up by the flags of its record (TRACE_FLAG_NMI and others, linux/trace_events.h).
+func contextOf(r *rawRecord) uint64 {
+	const inHardirq, inSoftirq, inNMI = 0x08, 0x10, 0x40
+	flags := r.number(4)
+	switch {
+	case r.fields[4].size == 0:
+		return 0
+	case flags&inNMI != 0:
+		return 4
+	case flags&inHardirq != 0:
+		return 3
+	case flags&inSoftirq != 0:
+		return 2
+	}
+	return 1
 }
 
 // fillCall fills in the entry or exit of a system call, and reports whether it is wanted.

@@ -36,7 +36,7 @@ var known = [kinds]struct {
 	kernel.IRQEntry:       {"irq/irq_handler_entry", []string{"irq", "name"}, ""},
 	kernel.IRQExit:        {"irq/irq_handler_exit", []string{"irq", "ret"}, ""},
 	kernel.SchedSwitch:    {"sched/sched_switch", []string{"prev_comm", "prev_pid", "prev_prio", "prev_state", "next_comm", "next_pid", "next_prio"}, ""},
-	kernel.SchedWaking:    {"sched/sched_waking", wakeFields, ""},
+	kernel.SchedWaking:    {"sched/sched_waking", append(wakeFields[:4:4], "common_flags?"), ""},
 	kernel.SchedWakeup:    {"sched/sched_wakeup", wakeFields, ""},
 	kernel.SchedWakeupNew: {"sched/sched_wakeup_new", wakeFields, ""},
 	kernel.ProcessFork:    {"sched/sched_process_fork", []string{"parent_comm", "parent_pid", "child_comm", "child_pid"}, ""},

@@ -149,6 +149,7 @@ func Rows(t *testing.T, begin Begin, bufferSize int) *Recording {
 	if n := rec.Overflowed(); n != 0 {
 		t.Fatalf("%d events lost", n)
 	}
+	wakers(t, rec)
 	var w trace.Warnings
 	rows := meaning.Rows(rec.Source(nil), &w)
 	found := map[string]int{}
@@ -166,4 +167,32 @@ func Rows(t *testing.T, begin Begin, bufferSize int) *Recording {
 	}
 	t.Logf("%d events; %q", len(rec.Events), w.Lines())
 	return rec
+}
+
+// wakers holds what wake-ups say of their wakers against the switches: the waker is the processor's current thread. Requests over
+// the network wake threads from threads and from softirqs.
+func wakers(t *testing.T, rec *Recording) {
+	t.Helper()
+	current := map[int]int64{} // by processor, where it is known
+	contexts := map[uint64]int{}
+	checked := 0
+	for i := range rec.Events {
+		e := &rec.Events[i]
+		switch e.Name() {
+		case "sched_switch":
+			if delete(current, e.CPU); e.Value(t, "next_followed").Bool() {
+				current[e.CPU] = e.Value(t, "next_tid").Int()
+			}
+		case "sched_waking":
+			contexts[e.Value(t, "waker_context").Uint()]++
+			if tid, known := current[e.CPU]; known {
+				if checked++; tid != e.Value(t, "waker_tid").Int() {
+					t.Errorf("thread %d woke thread %d, and thread %d ran there", e.Value(t, "waker_tid").Int(), e.Value(t, "tid").Int(), tid)
+				}
+			}
+		}
+	}
+	if contexts[0] > 0 || contexts[1] == 0 || contexts[2] == 0 || checked < 100 {
+		t.Errorf("wake-ups by context %v, %d of them by a thread that is known", contexts, checked)
+	}
 }

@@ -14,6 +14,9 @@ const volatile u32 only_netns;    // inode of a network namespace; 0 for all
 const volatile u32 tell_sched;    // the programs that follow children write records too
 const volatile u32 own_process;   // whose system calls are left out: each drain of a ring makes some
 const volatile u32 state_given; // to sched_switch, as its fourth argument
+const volatile u32 preempt_known;  // the kernel has the preemption counter in a variable of each processor,
+const volatile u32 preempt_offset; // so far behind its begin
+const volatile u32 depth_known;    // the programs depth_... count
 const volatile u64 comm_mask[2], comm_want[2];
 const volatile u32 audited; // perf counts the tracepoints too
 volatile u32 attached;      // all programs are

@@ -30,6 +30,7 @@ static long (*bpf_probe_read_kernel_str)(void *to, u32 size, const void *from) =
 static u64 (*bpf_jiffies64)(void) = (void *)118;
 static void *(*bpf_ringbuf_reserve)(void *ring, u64 size, u64 flags) = (void *)131;
 static void (*bpf_ringbuf_submit)(void *data, u64 flags) = (void *)132;
+static void *(*bpf_this_cpu_ptr)(const void *variable) = (void *)154;
 static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
 
 enum { RB_NO_WAKEUP = 1 };
@@ -84,6 +85,9 @@ struct css_set {
 struct thread_info {
 	u32 cpu;    // on x86 since 5.16
 	u32 status; // on x86 alone
+};
+struct thread_info___counts { // on arm64 and others; x86 has a variable of each processor
+	u32 preempt_count;
 };
 struct sched_entity {
 	u8 sched_delayed; // since 6.12: it sleeps, and is on the queue still

@@ -106,6 +106,70 @@ struct wake {
 	s32 thread, priority;
 	char comm[16];
 };
+struct waking {
+	struct wake wake;
+	s32 waker; // the current thread, which an interrupt may have interrupted
+	u32 context;
+};
+
+// The context of a wake-up, as bits of the preemption counter tell it (linux/preempt.h).
+enum { CONTEXT_UNKNOWN, CONTEXT_THREAD, CONTEXT_SOFTIRQ, CONTEXT_HARDIRQ, CONTEXT_NMI };
+enum { IN_SOFTIRQ = 1 << 8, IN_HARDIRQ = 15 << 16, IN_NMI = 15 << 20 };
+
+// The loader puts the type of the kernel's per-processor counter in place of this number, where the kernel has one.
+#define COUNTER_TYPE 0x4d65726964696131ull
+
+// Kernels that list no addresses of variables (without CONFIG_KALLSYMS_ALL) do not say where the counter is. Then programs of their own
+// count how deep in interrupts each processor is.
+struct depth {
+	u32 soft, hard;
+};
+struct {
+	NUMBER(type, MAP_PERCPU_ARRAY);
+	NUMBER(max_entries, 1);
+	KIND(key, u32);
+	KIND(value, struct depth);
+} depths SEC(".maps");
+
+INLINE struct depth *depth(void)
+{
+	u32 zero = 0;
+	return bpf_map_lookup_elem(&depths, &zero);
+}
+
+#define DEPTH(tracepoint, member, change)                              \
+	SEC("tp_btf/" #tracepoint) int depth_##tracepoint(u64 *ctx)    \
+	{                                                              \
+		struct depth *d = depth();                             \
+		if (d && (change > 0 || d->member > 0))                \
+			d->member += change;                           \
+		return 0;                                              \
+	}
+
+DEPTH(softirq_exit, soft, -1)
+DEPTH(softirq_entry, soft, 1)
+DEPTH(irq_handler_exit, hard, -1)
+DEPTH(irq_handler_entry, hard, 1)
+DEPTH(local_timer_exit, hard, -1)
+DEPTH(local_timer_entry, hard, 1)
+
+INLINE u32 context(void)
+{
+	u32 count = 0;
+	if (depth_known) {
+		struct depth *d = depth();
+		return !d ? CONTEXT_UNKNOWN : d->hard ? CONTEXT_HARDIRQ : d->soft ? CONTEXT_SOFTIRQ : CONTEXT_THREAD;
+	}
+	struct thread_info___counts *own = (void *)bpf_get_current_task_btf();
+	if (preempt_known) {
+		u64 type = COUNTER_TYPE;
+		__asm__ volatile("" : "+r"(type));
+		bpf_probe_read_kernel(&count, sizeof(count), bpf_this_cpu_ptr((void *)type) + preempt_offset);
+	} else if (!has(own->preempt_count) || bpf_probe_read_kernel(&count, sizeof(count), &own->preempt_count)) {
+		return CONTEXT_UNKNOWN;
+	}
+	return count & IN_NMI ? CONTEXT_NMI : count & IN_HARDIRQ ? CONTEXT_HARDIRQ : count & IN_SOFTIRQ ? CONTEXT_SOFTIRQ : CONTEXT_THREAD;
+}
 
 INLINE u32 processor_of(struct task_struct *t)
 {
@@ -113,6 +177,13 @@ INLINE u32 processor_of(struct task_struct *t)
 		return t->thread_info.cpu;
 	struct task_struct___old *old = (void *)t;
 	return has(old->cpu) ? old->cpu : 0;
+}
+
+INLINE void fill_wake(struct wake *w, struct task_struct *t)
+{
+	w->thread = t->pid;
+	w->priority = t->prio;
+	bpf_probe_read_kernel(w->comm, 16, &t->comm);
 }
 
 INLINE int wake(struct task_struct *t, u16 kind)
@@ -123,16 +194,25 @@ INLINE int wake(struct task_struct *t, u16 kind)
 	struct wake *w = reserve(sizeof(*w), kind, processor_of(t));
 	if (!w)
 		return 0;
-	w->thread = t->pid;
-	w->priority = t->prio;
-	bpf_probe_read_kernel(w->comm, 16, &t->comm);
+	fill_wake(w, t);
 	submit(w);
 	return 0;
 }
 
 PROGRAM(sched_waking, SCHED_WAKING, 1)
 {
-	return wake((void *)ctx[0], SCHED_WAKING);
+	struct task_struct *t = (void *)ctx[0];
+	if (!wanted(t))
+		return 0;
+	is_woken(t, SCHED_WAKING);
+	struct waking *w = reserve(sizeof(*w), SCHED_WAKING, processor_of(t));
+	if (!w)
+		return 0;
+	fill_wake(&w->wake, t);
+	w->waker = bpf_get_current_task_btf()->pid;
+	w->context = context();
+	submit(w);
+	return 0;
 }
 
 PROGRAM(sched_wakeup, SCHED_WAKEUP, 1)
