@@ -10,6 +10,20 @@ type Key struct {
 	Class    int // -1 for none, and for a way
 	Host     int // of a way, where it leads
 	FromHost int // of a way; -1 else
+	State    State
+	Wait     Wait
+}
+
+// keyOf returns the item that a piece belongs to. Time in which a lock was waited for counts as the lock's, whatever its holder did.
+func (m *Model) keyOf(x *Piece) Key {
+	key := Key{Class: x.Class, Host: m.Hosts[x.Row], FromHost: -1, State: x.State, Wait: x.Wait}
+	if x.From >= 0 {
+		key.FromHost = m.Hosts[x.From]
+	}
+	if key.Wait == ForLock && key.State != Undecided {
+		key.State, key.Wait = Lock, NoWait
+	}
+	return key
 }
 
 // Item is what a path spent under one key: by the estimate C, and in truth C + sum of K[p]·theta[p].
@@ -37,10 +51,7 @@ func (m *Model) Sum(pieces []Piece) *Blame {
 	at := make(map[Key]int)
 	for i := range pieces {
 		x := &pieces[i]
-		key := Key{Class: x.Class, Host: m.Hosts[x.Row], FromHost: -1}
-		if x.From >= 0 {
-			key.FromHost = m.Hosts[x.From]
-		}
+		key := m.keyOf(x)
 		n, is := at[key]
 		if !is {
 			n = len(b.Items)
@@ -52,6 +63,9 @@ func (m *Model) Sum(pieces []Piece) *Blame {
 		it.Pieces++
 		if x.From >= 0 && key.FromHost != key.Host {
 			b.message(m, x, it)
+		}
+		for _, l := range x.Less {
+			b.shorter(m, &l, it)
 		}
 	}
 	for p, t := range b.Theta {
@@ -83,6 +97,28 @@ func (b *Blame) message(m *Model, x *Piece, it *Item) {
 		t.Low = max(t.Low, floor)
 	} else {
 		t.High = min(t.High, -floor)
+	}
+	b.Theta[p] = t
+}
+
+// shorter takes what a piece is shorter by, as a way took longer than the estimate.
+func (b *Blame) shorter(m *Model, l *Shorter, it *Item) {
+	p, sign := [2]int{m.Hosts[l.From], m.Hosts[l.To]}, int64(1)
+	if p[0] == p[1] {
+		return
+	}
+	if p[0] > p[1] {
+		p, sign = [2]int{p[1], p[0]}, -1
+	}
+	it.K[p] -= sign
+	if _, known := b.Theta[p]; known {
+		return
+	}
+	t := Interval{Low: -unlimited, High: unlimited, HasLow: true, HasHigh: true}
+	if u := m.theta(l.From, l.Sent, l.To, l.Received); u.HasLow {
+		if t.Low, t.High = u.Low, u.High; sign < 0 {
+			t.Low, t.High = -u.High, -u.Low
+		}
 	}
 	b.Theta[p] = t
 }

@@ -96,6 +96,16 @@ func (m *Model) theta(from int, sent int64, to int, received int64) Interval {
 	return Interval{Low: -b.Below - a.Above, High: b.Above + a.Below, HasLow: true, HasHigh: true}
 }
 
+// Delay returns between which lengths a message of a path took, by the bounds of both clocks; beyond what anything takes where these
+// are not known.
+func (m *Model) Delay(x *Piece) (low, high int64) {
+	d, t := x.Length(), m.theta(x.From, x.Begin, x.Row, x.End)
+	if !t.HasLow || !t.HasHigh {
+		return min(d, m.MinDelay), unlimited
+	}
+	return max(d+t.Low, min(d, m.MinDelay)), d + t.High
+}
+
 // ways returns the intervals of the two ways of an exchange whose sum is known.
 func (m *Model) ways(there, back Message) (x, y Interval) {
 	one := func(w Message) Interval {

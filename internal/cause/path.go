@@ -15,6 +15,10 @@ type Piece struct {
 	Depth      int  // of the waits: 0 for the client's own
 	Assumed    bool // that what came meanwhile was waited for
 	Unresolved bool // the walk was given up here
+	State      State
+	Wait       Wait
+	Detail     string    // of a state: the call, or who had the processor
+	Less       []Shorter // of a piece that was cut where a wait on another clock began: by what it is uncertain
 }
 
 // Length is how long the piece took, by the estimate: exact for a piece on one host.
@@ -27,6 +31,8 @@ const (
 
 // Paths finds critical paths in a model. It is for one goroutine.
 type Paths struct {
+	// Walk returns the path of one of Model.Found by what is known of threads; false where that does not tell. It may be nil.
+	Walk     func(found int) ([]Piece, bool)
 	m        *Model
 	requests []Request
 	received map[int][]int    // by row: messages by their receipt
@@ -80,6 +86,11 @@ func (p *Paths) below(event int64, c child) {
 
 // Of returns the path of a request, from its begin to its end.
 func (p *Paths) Of(r *Request) []Piece {
+	if p.Walk != nil && r.Found > 0 {
+		if pieces, known := p.Walk(int(r.Found) - 1); known {
+			return pieces
+		}
+	}
 	w := &walk{Paths: p}
 	w.request(r, 0)
 	slices.Reverse(w.pieces)

@@ -25,8 +25,9 @@ type Request struct {
 	Served         int   // of Model.Ends, the server's slice; -1 for none
 	Messages       int
 	Name, Status   int32 // of Model.Texts
-	Peer           int32 // of one that is alone, the address of the other end
+	Peer           int32 // of Model.Texts: the address of the server's end; of one that the server alone has, the client's
 	Conversation   int32 // as of messages
+	Found          int32 // 1 + its place in Model.Found; 0 for others
 	Again          int   // packets of it that were sent again
 	Alone          bool  // the other end was not recorded: There and Back are not set
 	Overlapping    bool  // several were under way at once: it is not known which reply is whose
@@ -79,6 +80,9 @@ func (m *Model) Requests() []Request {
 		}
 		used[there], used[back] = true, true
 		out = append(out, r)
+	}
+	for i := range m.Found {
+		m.Found[i].Found = int32(i) + 1
 	}
 	out = append(out, m.Found...)
 	out = append(out, m.exchanges(used)...)

@@ -212,7 +212,7 @@ func TestRequestsOfHTTPAreThoseThatTsharkFinds(t *testing.T) {
 			if r.Status != status || r.Total <= 0 {
 				t.Errorf("%v: %+v", traces, r)
 			}
-			if alone := len(traces) == 1; r.Alone != alone || (r.Peer == "") == alone {
+			if alone := len(traces) == 1; r.Alone != alone || r.Peer == "" {
 				t.Errorf("%v: alone is wrong of %+v", traces, r)
 			}
 			if !r.Alone && !r.Overlapping && (r.Network <= 0 || r.ServerTime < 0 || r.Network+r.ServerTime+r.ClientTime != r.Total) {

@@ -64,7 +64,7 @@ func (c *causes) build(t *Timeline) error {
 			return err
 		}
 	}
-	w, err := readWires(t, a)
+	w, err := readWires(t, a, m)
 	if err != nil {
 		return err
 	}
@@ -81,6 +81,9 @@ func (c *causes) build(t *Timeline) error {
 		return err
 	}
 	c.paths = cause.NewPaths(m, c.list)
+	if w != nil && w.world != nil {
+		c.paths.Walk = func(found int) ([]cause.Piece, bool) { return w.world.Path(&w.found[found]) }
+	}
 	c.group()
 	return nil
 }

@@ -24,7 +24,8 @@ type Piece struct {
 	From       int    `json:"from"` // -1: no message
 	Begin      int64  `json:"begin"`
 	End        int64  `json:"end"`
-	Name       string `json:"name"` // of the deepest slice; "" for none
+	Name       string `json:"name"`             // what the thread did, where its states are known; else the deepest slice, "" for none
+	Detail     string `json:"detail,omitempty"` // the call it waited in, or who had the processor
 	Depth      int    `json:"depth"`
 	Low        *int64 `json:"low,omitempty"` // of a message's delay, where it is bounded
 	High       *int64 `json:"high,omitempty"`
@@ -76,7 +77,7 @@ func (t *Timeline) Path(request int) (*Path, error) {
 		it := &b.Items[i]
 		x := PathItem{Host: it.Key.Host, FromHost: it.Key.FromHost, Estimate: it.C, Pieces: it.Pieces}
 		if x.FromHost < 0 {
-			x.Name = sliceName(a, it.Key.Class)
+			x.Name = itemName(a, it.Key)
 		}
 		x.Low, x.High = b.Range(it)
 		x.BeyondLow, x.BeyondHigh = beyond.Range(&beyond.Items[i])
@@ -92,6 +93,14 @@ func (t *Timeline) Path(request int) (*Path, error) {
 	return out, c.err
 }
 
+// itemName names an item by what a thread did, else by its slice.
+func itemName(a *index.About, key cause.Key) string {
+	if words := key.State.Words(key.Wait); words != "" {
+		return words
+	}
+	return sliceName(a, key.Class)
+}
+
 func sliceName(a *index.About, class int) string {
 	if class < 0 || class >= len(a.Classes) {
 		return ""
@@ -100,8 +109,11 @@ func sliceName(a *index.About, class int) string {
 }
 
 func (c *causes) piece(a *index.About, b *cause.Blame, x *cause.Piece) Piece {
-	p := Piece{Row: x.Row, From: x.From, Begin: x.Begin, End: x.End, Name: sliceName(a, x.Class), Depth: x.Depth, Assumed: x.Assumed, Unresolved: x.Unresolved}
-	if x.From >= 0 && !b.Contradiction {
+	p := Piece{Row: x.Row, From: x.From, Begin: x.Begin, End: x.End, Name: sliceName(a, x.Class), Depth: x.Depth, Assumed: x.Assumed, Unresolved: x.Unresolved, Detail: x.Detail}
+	if words := x.State.Words(x.Wait); words != "" {
+		p.Name = words
+	}
+	if x.From >= 0 && !b.Contradiction && len(x.Less) == 0 {
 		if low, high, bounded := b.Way(c.model, x); bounded {
 			p.Low, p.High = &low, &high
 		}

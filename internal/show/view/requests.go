@@ -75,7 +75,7 @@ type Request struct {
 	Messages    int    `json:"messages"`
 	Status      string `json:"status,omitempty"`
 	Again       int    `json:"again,omitempty"`       // packets of it that were sent again
-	Peer        string `json:"peer,omitempty"`        // address of the other end, where that was not recorded
+	Peer        string `json:"peer,omitempty"`        // address of the server's end; of the client's, without a port, where the server alone was recorded
 	Overlapping bool   `json:"overlapping,omitempty"` // it cannot be divided
 	Alone       bool   `json:"alone,omitempty"`       // the other end was not recorded, so it is not divided either
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"meridian/internal/cause"
+	"meridian/internal/cause/thread"
 	"meridian/internal/cause/wire"
 	"meridian/internal/kernel"
 	"meridian/internal/plainhttp"
@@ -21,6 +22,8 @@ type wires struct {
 	others  []map[int64]int32     // of each host, the instants of other packets, with their connection
 	local   []map[netip.Addr]bool // of each host, its addresses
 	numbers map[[2]netip.AddrPort]int32
+	found   []wire.Request
+	world   *thread.World
 }
 
 // mostPackets bounds the packets that are held, some 150 bytes each. Without more, the requests of a larger timeline are those of its
@@ -122,8 +125,9 @@ func (r *packetReader) read(e *index.Scanned, host int) (p wire.Packet, from, to
 }
 
 // readWires reads the packets of a timeline; nil if it has none.
-func readWires(t *Timeline, a *index.About) (*wires, error) {
+func readWires(t *Timeline, a *index.About, m *cause.Model) (*wires, error) {
 	r := newPacketReader(t, a)
+	threads := newThreadReader(t, a, m)
 	w := &wires{set: wire.NewSet(), row: make(map[int]int), stamps: make([][]int64, len(a.Hosts)), others: make([]map[int64]int32, len(a.Hosts)),
 		local: make([]map[netip.Addr]bool, len(a.Hosts)), numbers: make(map[[2]netip.AddrPort]int32)}
 	for h := range a.Hosts {
@@ -137,8 +141,12 @@ func readWires(t *Timeline, a *index.About) (*wires, error) {
 	byKernel := make([]bool, len(a.Hosts)) // the kernel's packets are recorded: those of a capture are the same
 	left := mostPackets
 	var captured []capturedPacket
-	err := t.Scan(r.wants, func(e *index.Scanned) error {
+	wanted := func(class int) bool { return r.wants(class) || threads.wants(class) }
+	err := t.Scan(wanted, func(e *index.Scanned) error {
 		host := a.Rows[e.Row].Host
+		if threads.wants(e.Class) {
+			return threads.read(e, host)
+		}
 		p, from, to, udp, ok, err := r.read(e, host)
 		if err != nil || !ok {
 			return err
@@ -151,7 +159,7 @@ func readWires(t *Timeline, a *index.About) (*wires, error) {
 			w.other(host, e.At, from, to)
 		case r.classes[e.Class].kernel:
 			byKernel[host] = true
-			w.add(p, from, to)
+			return threads.packet(e, w.add(p, from, to))
 		default:
 			captured = append(captured, capturedPacket{p, from, to})
 		}
@@ -165,6 +173,10 @@ func readWires(t *Timeline, a *index.About) (*wires, error) {
 		return nil, nil
 	}
 	w.set.Join()
+	w.found = w.set.Requests()
+	if threads.world.Threads() {
+		w.world = threads.world
+	}
 	return w, nil
 }
 
@@ -216,12 +228,12 @@ func (w *wires) addCaptured(list []capturedPacket, byKernel []bool) {
 	}
 }
 
-func (w *wires) add(p wire.Packet, from, to netip.AddrPort) {
+func (w *wires) add(p wire.Packet, from, to netip.AddrPort) *wire.Packet {
 	if _, known := w.row[p.Host]; !known {
 		w.row[p.Host] = p.Row
 	}
 	w.stamps[p.Host] = append(w.stamps[p.Host], p.At)
-	w.set.Add(p, from, to)
+	return w.set.Add(p, from, to)
 }
 
 // other notes a packet that is not of TCP.
@@ -272,7 +284,8 @@ func (w *wires) message(sent, received *wire.Packet) cause.Message {
 
 // requests returns the requests of the connections. Texts numbers names.
 func (w *wires) requests(texts func(string) int32) (out []cause.Request) {
-	for _, r := range w.set.Requests() {
+	for i := range w.found {
+		r := &w.found[i]
 		x := cause.Request{Kind: [...]string{cause.KindExchange, cause.KindHTTP, cause.KindHTTP2}[r.Kind], Class: -1, Begin: r.First.At, End: r.Last.At,
 			Event: r.First.Event, Last: r.Last.Event, Served: -1, Messages: r.Packets, Again: r.Again, Overlapping: r.Overlaps,
 			Name: texts(r.Name), Conversation: r.Connection + 1}
@@ -284,12 +297,13 @@ func (w *wires) requests(texts func(string) int32) (out []cause.Request) {
 		here := w.row[r.First.Host]
 		x.Client, x.Server = here, here
 		from, to := w.set.Ends(r.Connection, r.Direction)
+		if x.Peer = texts(to.String()); r.ByServer {
+			x.Peer = texts(from.Addr().String()) // its port says nothing
+		}
 		sent, answer := r.Sent.Other, r.Answer.Other
 		switch {
-		case r.ByServer:
-			x.Alone, x.Peer = true, texts(from.String())
-		case sent == nil || answer == nil:
-			x.Alone, x.Peer = true, texts(to.String())
+		case r.ByServer || sent == nil || answer == nil:
+			x.Alone = true
 		default:
 			x.There, x.Back, x.Server = w.message(r.Sent, sent), w.message(answer, r.Answer), w.row[sent.Host]
 		}

@@ -1,0 +1,65 @@
+package cause
+
+// State is what a thread, a host or a message did during a piece of a path, where the kernel's events tell.
+type State uint8
+
+const (
+	Unnamed State = iota // slices name it, or nothing does
+	CPU
+	RunQueue
+	Lock
+	Sleep
+	Disk
+	Device
+	SoftIRQ
+	Retransmission
+	DelayedACK
+	Acknowledgement
+	AtHost       // of a host whose threads are not recorded
+	Peer         // peer and network, of which nothing is recorded
+	Unrecorded   // of a thread
+	WakeUnknown  // it slept, and no wake-up is recorded
+	WakerUnknown // it is not recorded who woke it
+	AskerUnknown // somebody of its host asked for what it waited for
+	Undecided    // which of several pieces it was depends on the clocks
+)
+
+var stateWords = [...]string{
+	CPU: "CPU", RunQueue: "run queue", Lock: "lock", Sleep: "sleep", Disk: "disk", Device: "timer or device", SoftIRQ: "softirq",
+	Retransmission: "retransmission", DelayedACK: "delayed ACK", Acknowledgement: "acknowledgement", AtHost: "at the host",
+	Peer: "peer and network (not recorded)", Unrecorded: "not recorded", WakeUnknown: "waiting (wake-up not recorded)",
+	WakerUnknown: "waiting (who woke is not recorded)", AskerUnknown: "waiting (who asked is not recorded)",
+	Undecided: "undecided (asked before the wait began)",
+}
+
+// Wait says why somebody waited for the thread of a piece.
+type Wait uint8
+
+const (
+	NoWait    Wait = iota
+	ForLock        // for a word of memory for which several threads have waited
+	ForThread      // for something else that the thread did
+)
+
+// Words names a state for people, "" where slices do.
+func (s State) Words(w Wait) string {
+	if int(s) >= len(stateWords) || s == Unnamed {
+		return ""
+	}
+	switch {
+	case w == ForLock && s != Undecided:
+		return stateWords[Lock]
+	case w == ForThread && s <= Disk:
+		return "another thread's " + stateWords[s]
+	}
+	return stateWords[s]
+}
+
+// Explained reports whether a state says what happened, not only that it is not known.
+func (s State) Explained() bool { return s < Peer && s != Device && s != AtHost }
+
+// Shorter is a way that took longer than the estimate by as much as a piece is shorter.
+type Shorter struct {
+	From, To       int // rows
+	Sent, Received int64
+}

@@ -1,0 +1,369 @@
+package thread
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+
+	"meridian/internal/cause"
+	"meridian/internal/cause/wire"
+)
+
+const (
+	mostSteps = 20_000
+	mostDepth = 40
+	// delayedACK is how long the receiver keeps an acknowledgement at least that counts as delayed, ns: kernels wait 40 ms or more, and
+	// others acknowledge at once.
+	delayedACK = 5_000_000
+)
+
+// walk collects pieces from the last to the first.
+type walk struct {
+	*World
+	pieces []cause.Piece
+	steps  int
+}
+
+// waiter is a thread with what others wait for it for.
+type waiter struct {
+	h     *Host
+	tid   int32
+	wait  cause.Wait
+	depth int
+}
+
+// Path returns the critical path of a request, from its first packet to its last; false where the hosts' events do not tell.
+func (w *World) Path(r *wire.Request) ([]cause.Piece, bool) {
+	last, asked := w.of[r.Last], w.of[r.Sent]
+	if last == nil || asked == nil || r.ByServer || r.Overlaps {
+		return nil, false
+	}
+	x := &walk{World: w}
+	h := w.hosts[last.Host]
+	client := waiter{h: h, tid: h.owner[wayOf(asked.Packet)]}
+	switch q, came := w.other(last), w.other(asked); {
+	case q != nil && came != nil && q.At < came.At: // the reply was not one to this
+		return nil, false
+	case q == nil || came == nil:
+		x.add(client, cause.Peer, asked.At, last.At, "")
+	default:
+		x.way(q, last, 0)
+		x.away(q, came, 1)
+		x.way(asked, came, 0)
+	}
+	from := w.of[r.First].At
+	t, who := x.sent(client, asked, from)
+	x.thread(waiter{h: h, tid: who}, t, from, nil)
+	slices.Reverse(x.pieces)
+	return x.pieces, true
+}
+
+// Between returns the path of a thread from one instant to a later one.
+func (w *World) Between(host int, tid int32, from, to int64) ([]cause.Piece, bool) {
+	if host < 0 || host >= len(w.hosts) || w.hosts[host] == nil || w.hosts[host].threads[tid] == nil {
+		return nil, false
+	}
+	x := &walk{World: w}
+	x.thread(waiter{h: w.hosts[host], tid: tid}, to, from, nil)
+	slices.Reverse(x.pieces)
+	return x.pieces, true
+}
+
+func (w *walk) add(of waiter, s cause.State, from, to int64, detail string) {
+	if to <= from {
+		return
+	}
+	row := of.h.row
+	if t := of.h.threads[of.tid]; t != nil && t.row >= 0 {
+		row = t.row
+	}
+	w.pieces = append(w.pieces, cause.Piece{Row: row, From: -1, Begin: from, End: to, Class: -1, Depth: of.depth, State: s, Wait: of.wait, Detail: detail})
+}
+
+// way adds a packet on its way.
+func (w *walk) way(sent, received *packet, depth int) {
+	w.pieces = append(w.pieces, cause.Piece{Row: w.hosts[received.Host].row, From: w.hosts[sent.Host].row, Begin: sent.At, End: received.At, Class: -1, Depth: depth})
+}
+
+// thread walks a thread back from t to a bound. Request is the packet that began what it does, which it may have waited for.
+func (w *walk) thread(of waiter, t, bound int64, request *packet) {
+	th := of.h.threads[of.tid]
+	if of.h.switches == 0 {
+		w.host(of, t, bound, request)
+		return
+	}
+	for t > bound {
+		if w.steps++; w.steps > mostSteps || th == nil {
+			w.add(of, cause.Unrecorded, bound, t, "")
+			return
+		}
+		i := th.at(t)
+		if i < 0 {
+			w.add(of, cause.Unrecorded, bound, t, "")
+			return
+		}
+		s := &th.states[i]
+		from := max(s.begin, bound)
+		switch s.kind {
+		case running:
+			w.add(of, cause.CPU, from, t, "")
+			t = from
+		case runnable:
+			w.add(of, cause.RunQueue, from, t, of.h.ran(s.cpu, from, t))
+			t = from
+		default:
+			t = w.blocked(of, th, s, from, t, bound, request)
+		}
+	}
+}
+
+// ran says which thread had a processor longest meanwhile.
+func (h *Host) ran(cpu int32, from, to int64) string {
+	list := h.tenures[cpu]
+	longest, who := int64(0), int32(-1)
+	for i := max(sort.Search(len(list), func(i int) bool { return list[i].begin > from })-1, 0); i < len(list) && list[i].begin < to; i++ {
+		end := to
+		if i+1 < len(list) {
+			end = min(to, list[i+1].begin)
+		}
+		if d := end - max(from, list[i].begin); d > longest {
+			longest, who = d, list[i].tid
+		}
+	}
+	if who < 0 {
+		return fmt.Sprintf("CPU %d", cpu)
+	}
+	return fmt.Sprintf("CPU %d ran thread %d", cpu, who)
+}
+
+var (
+	sleeps = map[string]bool{"nanosleep": true, "clock_nanosleep": true}
+	disks  = map[string]bool{"fsync": true, "fdatasync": true, "sync_file_range": true, "pread64": true, "pwrite64": true, "openat": true, "io_getevents": true, "sync": true}
+	// waits return 0 when their time is over.
+	waits = map[string]bool{"epoll_wait": true, "epoll_pwait": true, "epoll_pwait2": true, "poll": true, "ppoll": true, "select": true, "pselect6": true}
+)
+
+const timedOut = -110 // -ETIMEDOUT
+
+// context tells from where a wake-up came where the recording does not say it. Who was on the processor need not be who woke.
+func (h *Host) context(k *wake, name string) uint8 {
+	if k.context != ContextUnknown {
+		return k.context
+	}
+	switch u := h.threads[k.waker]; {
+	case sleeps[name], k.waker == 0:
+		return InHardIRQ
+	case k.waker > 0 && k.calling:
+		return InThread
+	case k.waker > 0 && u != nil && len(u.calls) > 0: // its calls are recorded, and it was in none
+		return InHardIRQ
+	}
+	return ContextUnknown
+}
+
+// blocked resolves a wait from an instant to t by what ended it, and returns how far back that led.
+func (w *walk) blocked(of waiter, th *thread, s *state, from, t, bound int64, request *packet) int64 {
+	var c call
+	if s.call >= 0 {
+		c = th.calls[s.call]
+	}
+	if s.wake < 0 {
+		w.add(of, cause.WakeUnknown, from, t, c.name)
+		return from
+	}
+	k := &of.h.wakes[s.wake]
+	if k.at > t { // the path came back in the midst of the wait: an interrupt sent what the thread had asked to send
+		w.add(of, cause.AskerUnknown, from, t, c.name)
+		return from
+	}
+	t = k.at
+	context := of.h.context(k, c.name)
+	byItself := c.name == "futex" && c.result == timedOut || waits[c.name] && c.result == 0 && c.end < 1<<62
+	switch {
+	case sleeps[c.name] || byItself && context != InThread && context != InSoftIRQ:
+		w.add(of, cause.Sleep, from, t, c.name)
+	case context == InSoftIRQ && k.packet != nil:
+		return w.byPacket(of, s, k, from, t, bound, request)
+	case disks[c.name] || s.left&uninterruptible != 0:
+		w.add(of, cause.Disk, from, t, c.name)
+	case context == InThread && k.waker > 0 && k.waker != of.tid && of.depth < mostDepth:
+		next := waiter{h: of.h, tid: k.waker, wait: of.wait, depth: of.depth + 1}
+		if next.wait == cause.NoWait {
+			// A word for which one thread alone ever waits is where that thread is parked; what others wait for too is a lock.
+			if next.wait = cause.ForThread; c.name == "futex" && len(of.h.words[c.word]) > 1 {
+				next.wait = cause.ForLock
+			}
+		}
+		w.thread(next, t, from, nil)
+	case context == InHardIRQ || context == InNMI:
+		w.add(of, cause.Device, from, t, c.name)
+	default:
+		w.add(of, cause.WakerUnknown, from, t, c.name)
+	}
+	return from
+}
+
+// byPacket resolves a wait that a packet ended.
+func (w *walk) byPacket(of waiter, s *state, k *wake, from, t, bound int64, request *packet) int64 {
+	p := of.h.waited(k, of.tid)
+	if p.At < bound {
+		w.add(of, cause.SoftIRQ, from, t, "")
+		return from
+	}
+	w.add(of, cause.SoftIRQ, p.At, t, "")
+	if p == request || of.depth > mostDepth {
+		if p.At > bound && p == request {
+			w.add(of, cause.Unrecorded, bound, p.At, "")
+		}
+		return bound
+	}
+	at, who := w.arrived(of, p, bound)
+	if at <= s.begin || at <= bound {
+		return max(at, bound)
+	}
+	// Another thread of this host asked: on with that, as far as this one waited.
+	if who == of.tid || who <= 0 || of.depth > mostDepth {
+		w.add(of, cause.AskerUnknown, from, at, "")
+		return from
+	}
+	w.thread(waiter{h: of.h, tid: who, wait: cause.ForThread, depth: of.depth + 1}, at, from, nil)
+	return from
+}
+
+// waited returns the packet that a thread was woken by: of those that came just before on the processor, the last on a connection
+// that the thread sends on; else the last of all.
+func (h *Host) waited(k *wake, tid int32) *packet {
+	for i := sort.Search(len(h.all), func(i int) bool { return h.all[i].At > k.at }) - 1; i >= 0 && h.all[i].At > k.at-200_000; i-- {
+		if p := h.all[i]; p.cpu == k.packet.cpu && h.owner[wayOf(p.Packet).back()] == tid {
+			return p
+		}
+	}
+	return k.packet
+}
+
+// arrived goes on from a packet that a thread waited for, and returns where on its own clock the path came back to its host, and to
+// which thread.
+func (w *walk) arrived(of waiter, p *packet, bound int64) (int64, int32) {
+	asked := before(of.h.sent[wayOf(p.Packet).back()], p.At) // what this reply answers: the last that was sent the other way
+	q := w.other(p)
+	known := asked != nil && asked.At >= bound
+	if q == nil {
+		if !known {
+			w.add(of, cause.Peer, bound, p.At, "")
+			return bound, of.tid
+		}
+		w.add(of, cause.Peer, asked.At, p.At, "")
+		return w.sent(of, asked, bound)
+	}
+	came := before(w.hosts[q.Host].received[wayOf(p.Packet).back()], q.At)
+	var from *packet
+	if came != nil {
+		from = w.other(came)
+	}
+	if from == nil || of.depth > mostDepth {
+		w.add(of, cause.Peer, bound, p.At, "")
+		return bound, of.tid
+	}
+	if !known || from.At < bound {
+		// It was asked before the wait began. What happened there counts as far as the wait is long.
+		mark := len(w.pieces)
+		w.way(q, p, of.depth)
+		w.away(q, came, of.depth+1)
+		w.way(from, came, of.depth)
+		w.cut(mark, p.At-bound)
+		return bound, of.tid
+	}
+	w.way(q, p, of.depth)
+	w.away(q, came, of.depth+1)
+	w.way(from, came, of.depth)
+	return w.sent(of, from, bound)
+}
+
+// away goes from the sending of a reply back to the arrival of its request.
+func (w *walk) away(q, request *packet, depth int) {
+	h := w.hosts[q.Host]
+	of := waiter{h: h, tid: q.tid, depth: depth}
+	t := q.At
+	if !q.inCall {
+		if who, known := h.owner[wayOf(q.Packet)]; known {
+			of.tid = who
+		}
+	}
+	if first := w.of[q.Earlier]; q.Earlier != nil && first != nil && first.At > request.At {
+		w.add(of, cause.Retransmission, first.At, t, "")
+		t = first.At
+	}
+	t, of.tid = w.held(of, q, t, request.At)
+	w.thread(of, t, request.At, request)
+}
+
+// held goes over what kept a packet that was sent when an acknowledgement came.
+func (w *walk) held(of waiter, s *packet, t, bound int64) (int64, int32) {
+	if s.after == nil || s.after.Length > 0 || s.At > t || s.after.At <= bound {
+		return t, of.tid
+	}
+	a := s.after
+	q := w.other(a)
+	if q == nil {
+		return t, of.tid
+	}
+	d := before(w.hosts[q.Host].received[wayOf(s.Packet)], q.At)
+	if d == nil || w.other(d) == nil || w.other(d).At < bound {
+		return t, of.tid
+	}
+	w.add(of, cause.SoftIRQ, a.At, t, "")
+	w.way(q, a, of.depth)
+	state := cause.Acknowledgement
+	if q.At-d.At > delayedACK {
+		state = cause.DelayedACK
+	}
+	w.add(waiter{h: w.hosts[q.Host], tid: -1, depth: of.depth + 1}, state, d.At, q.At, "")
+	w.way(w.other(d), d, of.depth)
+	return w.sent(of, w.other(d), bound)
+}
+
+// sent goes on from a packet of a host: to the thread that sent it, or to what kept it.
+func (w *walk) sent(of waiter, s *packet, bound int64) (int64, int32) {
+	if w.steps++; w.steps > mostSteps {
+		return s.At, of.tid
+	}
+	if first := w.of[s.Earlier]; s.Earlier != nil && first != nil {
+		w.add(of, cause.Retransmission, max(first.At, bound), s.At, "")
+		if first.At <= bound {
+			return bound, of.tid
+		}
+		return w.sent(of, first, bound)
+	}
+	who := s.tid
+	if !s.inCall {
+		who = of.h.owner[wayOf(s.Packet)]
+	}
+	if s.after != nil {
+		return w.held(waiter{h: of.h, tid: who, wait: of.wait, depth: of.depth}, s, s.At, bound)
+	}
+	return max(bound, s.At), who
+}
+
+// host walks a host of which packets alone are recorded: what it received from another between request and reply it is assumed to have
+// waited for.
+func (w *walk) host(of waiter, t, bound int64, request *packet) {
+	h := of.h
+	for t > bound && of.depth < mostDepth {
+		i := sort.Search(len(h.all), func(i int) bool { return h.all[i].At >= t }) - 1
+		for i >= 0 && h.all[i].At > bound && (h.all[i].Length == 0 || h.all[i].Other == nil || request != nil && h.all[i].Connection == request.Connection) {
+			i--
+		}
+		if w.steps++; i < 0 || h.all[i].At <= bound || w.steps > mostSteps {
+			break
+		}
+		p := h.all[i]
+		if asked := before(h.sent[wayOf(p.Packet).back()], p.At); asked == nil || asked.At <= bound {
+			break
+		}
+		w.add(of, cause.AtHost, p.At, t, "")
+		of.depth++
+		t, _ = w.arrived(of, p, bound)
+		of.depth--
+	}
+	w.add(of, cause.AtHost, bound, t, "")
+}

@@ -1,0 +1,331 @@
+// Command causebar measures how often the cause of a slow request is named. Client, server and database run in three network
+// namespaces, in Python or in Go, under `meridian record`; some of the requests are made slow in a known way. `meridian requests`
+// then says what of each took longest beyond like requests.
+//
+//	go build -o bin/meridian ./cmd/meridian && go run ./tools/causebar -meridian bin/meridian -language python,go -each 10
+//
+// It needs root, python3, and Linux with BTF. Kinds: sleep (of the database, 30 ms), lock (held by a thread that sleeps 25 ms),
+// CPU (20 ms), run queue (three programs compete for the server's processor; Python alone), delayed ACK (write, write, read
+// without TCP_NODELAY). A lock counts as right also where it is named as the sleep of the thread that holds it, which it is.
+// Named alone and other than planted is wrong; several names with the right one among them, and names that say what is not
+// known, are undecided.
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"meridian/internal/netlab"
+)
+
+var (
+	//go:embed server.py
+	serverProgram []byte
+	//go:embed db.py
+	dbProgram []byte
+	//go:embed client.py
+	clientProgram []byte
+)
+
+// plant is a way in which a request is made slow.
+type plant struct {
+	number uint32 // what requests call it
+	least  int64  // ns that a request takes that was made slow
+	right  []string
+}
+
+var planted = map[string]plant{
+	"sleep":       {1, 30e6, []string{"sleep on db", "another thread's sleep on db"}},
+	"lock":        {2, 20e6, []string{"lock on server", "another thread's sleep on server"}},
+	"CPU":         {3, 20e6, []string{"CPU on server", "another thread's CPU on server"}},
+	"run queue":   {4, 20e6, []string{"run queue on server", "another thread's run queue on server"}},
+	"delayed ACK": {5, 35e6, []string{"delayed ACK on server"}},
+}
+
+// kindsOf returns what is planted in a language: Go's goroutines cannot choose their processor.
+func kindsOf(language string) []string {
+	if language == "go" {
+		return []string{"sleep", "lock", "CPU", "delayed ACK"}
+	}
+	return []string{"sleep", "lock", "CPU", "run queue", "delayed ACK"}
+}
+
+func main() {
+	netlab.Helper()
+	if played() {
+		return
+	}
+	b := bar{}
+	languages := flag.String("language", "python,go", "`LIST` of python and go")
+	flag.StringVar(&b.meridian, "meridian", "bin/meridian", "the command to measure")
+	flag.IntVar(&b.each, "each", 10, "requests of each kind; four times as many are not made slow")
+	flag.Uint64Var(&b.seed, "seed", 1, "of the order of requests")
+	flag.BoolVar(&b.verbose, "v", false, "print what was named otherwise")
+	flag.StringVar(&b.keep, "keep", "", "keep the recordings in `DIR`")
+	flag.Parse()
+	for language := range strings.SplitSeq(*languages, ",") {
+		if err := b.measure(language); err != nil {
+			fmt.Fprintln(os.Stderr, "causebar:", err)
+			os.Exit(1)
+		}
+	}
+}
+
+// played plays a program in Go, if the process is to.
+func played() bool {
+	role := os.Getenv("CAUSEBAR_PLAYS")
+	if role == "" {
+		return false
+	}
+	own, db, _ := strings.Cut(os.Getenv("CAUSEBAR_ADDRESSES"), " ")
+	if err := play(role, own, db); err != nil {
+		fmt.Fprintln(os.Stderr, "causebar:", role+":", err)
+		os.Exit(1)
+	}
+	return true
+}
+
+// bar is a measurement.
+type bar struct {
+	meridian string
+	each     int
+	seed     uint64
+	verbose  bool
+	keep     string
+}
+
+// measure builds the network, records, and prints the result.
+func (b *bar) measure(language string) error {
+	dir, err := os.MkdirTemp("", "causebar-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if b.keep != "" {
+		if dir, err = filepath.Abs(filepath.Join(b.keep, language)); err == nil {
+			err = os.MkdirAll(dir, 0o755)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	var s score
+	err = netlab.Outside(context.Background(), dir, threeHosts, func(l *netlab.Lab) (err error) {
+		s, err = b.run(l, dir, language)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", language, err)
+	}
+	fmt.Println(s.String())
+	for _, line := range s.others {
+		if b.verbose {
+			fmt.Println("   ", line)
+		}
+	}
+	return nil
+}
+
+func threeHosts(t testing.TB) *netlab.Lab {
+	l := netlab.New(t)
+	l.Hosts("client", "server", "db")
+	l.Link("client", "server")
+	l.Link("server", "db")
+	return l
+}
+
+// score is how often the planted cause was named.
+type score struct {
+	language                string
+	right, undecided, wrong int
+	notSlow                 int
+	offSum                  int // requests whose pieces do not sum to them
+	others                  []string
+}
+
+func (s *score) String() string {
+	all := s.right + s.undecided + s.wrong
+	return fmt.Sprintf("%-6s  %3d planted: right %3d (%.0f %%), undecided %d, wrong %d; %d not slow; sums off %d", s.language, all, s.right,
+		100*float64(s.right)/float64(max(1, all)), s.undecided, s.wrong, s.notSlow, s.offSum)
+}
+
+// run records the requests of one order and judges what is said of them.
+func (b *bar) run(l *netlab.Lab, dir, language string) (score, error) {
+	order := make([]string, 4*b.each)
+	for _, k := range kindsOf(language) {
+		order = append(order, slices.Repeat([]string{k}, b.each)...)
+	}
+	rand.New(rand.NewPCG(b.seed, 7)).Shuffle(len(order), func(i, k int) { order[i], order[k] = order[k], order[i] })
+	if err := b.record(l, dir, language, order); err != nil {
+		return score{}, err
+	}
+	requests, err := b.requests(dir)
+	if err != nil {
+		return score{}, err
+	}
+	if len(requests) != len(order) {
+		return score{}, fmt.Errorf("%d requests are listed of %d", len(requests), len(order))
+	}
+	s := score{language: language}
+	for i := range requests {
+		r := &requests[i]
+		if r.sum() != r.Path.Request.Total {
+			s.offSum++
+		}
+		switch {
+		case order[i] == "":
+		case r.Path.Request.Total < planted[order[i]].least:
+			s.notSlow++
+		default:
+			s.judge(order[i], r)
+		}
+	}
+	return s, nil
+}
+
+// judge counts what was named of one request.
+func (s *score) judge(kind string, r *request) {
+	names := strings.Split(r.LongestBeyond, " or ")
+	is := func(name string) bool { return slices.Contains(planted[kind].right, name) }
+	switch {
+	case len(names) == 1 && is(names[0]):
+		s.right++
+		return
+	case len(names) > 1 && slices.ContainsFunc(names, is), strings.Contains(r.LongestBeyond, "("), strings.HasPrefix(r.LongestBeyond, "timer or"), r.LongestBeyond == "":
+		s.undecided++
+	default:
+		s.wrong++
+	}
+	s.others = append(s.others, fmt.Sprintf("request %d, %s: %q, by total %q, %.1f ms", r.Path.Request.ID, kind, r.LongestBeyond, r.Longest, float64(r.Path.Request.Total)/1e6))
+}
+
+// record runs the three programs, each under a recorder of its own.
+func (b *bar) record(l *netlab.Lab, dir, language string, order []string) error {
+	for name, text := range map[string][]byte{"server.py": serverProgram, "db.py": dbProgram, "client.py": clientProgram} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			return err
+		}
+	}
+	server, db := l.Address("client", "server").String(), l.Address("server", "db").String()
+	asked := ""
+	for _, k := range order {
+		asked += fmt.Sprint(planted[k].number)
+	}
+	programs := map[string][]string{
+		"server": {"python3", filepath.Join(dir, "server.py"), server, db},
+		"db":     {"python3", filepath.Join(dir, "db.py"), db},
+		"client": {"python3", filepath.Join(dir, "client.py"), server, asked},
+	}
+	addresses := map[string]string{"server": server + " " + db, "db": db}
+	if language == "go" {
+		own, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		programs["server"], programs["db"] = []string{own}, []string{own}
+	}
+	var started []*exec.Cmd
+	var outputs []*bytes.Buffer
+	for _, host := range []string{"db", "server", "client"} {
+		args := append([]string{"record", "-o", filepath.Join(dir, host), "--netns", l.Namespace(host), "--host", host,
+			"--kernel", "net,sched,irq,syscalls", "--quiet", "--"}, programs[host]...)
+		c := l.Command(host, b.meridian, args...)
+		if c.Env = os.Environ(); language == "go" && host != "client" {
+			c.Env = append(c.Env, "CAUSEBAR_PLAYS="+host, "CAUSEBAR_ADDRESSES="+addresses[host])
+		}
+		said := new(bytes.Buffer)
+		c.Stdout, c.Stderr = said, said
+		if err := c.Start(); err != nil {
+			return err
+		}
+		started, outputs = append(started, c), append(outputs, said)
+	}
+	var failed error
+	for i, c := range started {
+		var exit *exec.ExitError
+		err := c.Wait()
+		if errors.As(err, &exit) && exit.ExitCode() == 3 { // events were lost: paths say what they lack
+			err = nil
+		}
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%v: %w: %s", c.Args, err, outputs[i].Bytes()))
+		}
+	}
+	return failed
+}
+
+// request is a line of `meridian requests --json`.
+type request struct {
+	Client        string `json:"client"`
+	Server        string `json:"server"`
+	Longest       string `json:"longest"`
+	LongestBeyond string `json:"longest_beyond"`
+	Path          struct {
+		Request struct {
+			ID    int    `json:"id"`
+			Total int64  `json:"total"`
+			Peer  string `json:"peer"`
+		} `json:"request"`
+		Pieces []struct {
+			Begin int64 `json:"begin"`
+			End   int64 `json:"end"`
+		} `json:"pieces"`
+		Items []struct {
+			Name     string `json:"name"`
+			Host     int    `json:"host"`
+			Estimate int64  `json:"estimate"`
+		} `json:"items"`
+	} `json:"path"`
+}
+
+// sum returns how long all pieces are together.
+func (r *request) sum() (n int64) {
+	for _, p := range r.Path.Pieces {
+		n += p.End - p.Begin
+	}
+	return n
+}
+
+// spent returns how long the items of some names took, on any host.
+func (r *request) spent(names []string) (n int64) {
+	for _, i := range r.Path.Items {
+		if slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, i.Name+" on ") }) {
+			n += i.Estimate
+		}
+	}
+	return n
+}
+
+// requests lists the client's requests in their order.
+func (b *bar) requests(dir string) (list []request, err error) {
+	c := exec.Command(b.meridian, "requests", "client="+filepath.Join(dir, "client"), "server="+filepath.Join(dir, "server"), "db="+filepath.Join(dir, "db"),
+		"--sort", "begin", "--slowest", "1000", "--json", "--quiet")
+	said := new(bytes.Buffer)
+	c.Stderr = said
+	out, err := c.Output()
+	if err != nil {
+		return nil, fmt.Errorf("requests: %w: %s", err, said)
+	}
+	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
+		var r request
+		if err := d.Decode(&r); err != nil {
+			return nil, err
+		}
+		if strings.HasSuffix(r.Path.Request.Peer, ":7000") {
+			list = append(list, r)
+		}
+	}
+	return list, nil
+}

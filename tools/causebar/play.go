@@ -1,0 +1,138 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// play is the server or the database in Go, whose goroutines wait without the kernel.
+func play(role, own, db string) error {
+	if role == "db" {
+		return playDB(own)
+	}
+	up, err := connect(net.JoinHostPort(db, "7001"))
+	if err != nil {
+		return err
+	}
+	defer up.Close()
+	listener, err := net.Listen("tcp", net.JoinHostPort(own, "7000"))
+	if err != nil {
+		return err
+	}
+	c, err := listener.Accept()
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	want, held, over := make(chan bool), make(chan bool), make(chan bool)
+	go func() {
+		defer close(over)
+		for range want {
+			mu.Lock()
+			held <- true
+			time.Sleep(25 * time.Millisecond)
+			mu.Unlock()
+		}
+	}()
+	defer func() { close(want); <-over }()
+	b := make([]byte, 16)
+	for {
+		if _, err := io.ReadFull(c, b); err != nil {
+			return ended(err)
+		}
+		if n := int64(binary.BigEndian.Uint64(b[8:])); n > 0 {
+			if _, err := io.CopyN(io.Discard, c, n); err != nil {
+				return err
+			}
+		}
+		switch binary.BigEndian.Uint32(b[4:]) {
+		case planted["lock"].number:
+			want <- true
+			<-held
+		case planted["CPU"].number:
+			burn(20 * time.Millisecond)
+		}
+		mu.Lock()
+		burn(500 * time.Microsecond)
+		mu.Unlock()
+		if _, err := up.Write(b); err != nil {
+			return err
+		}
+		if _, err := io.ReadFull(up, b); err != nil {
+			return err
+		}
+		if _, err := c.Write(b); err != nil {
+			return err
+		}
+	}
+}
+
+func playDB(own string) error {
+	listener, err := net.Listen("tcp", net.JoinHostPort(own, "7001"))
+	if err != nil {
+		return err
+	}
+	c, err := listener.Accept()
+	if err != nil {
+		return err
+	}
+	b := make([]byte, 16)
+	for {
+		if _, err := io.ReadFull(c, b); err != nil {
+			return ended(err)
+		}
+		if binary.BigEndian.Uint32(b[4:]) == planted["sleep"].number {
+			time.Sleep(30 * time.Millisecond)
+		}
+		if _, err := c.Write(b); err != nil {
+			return err
+		}
+	}
+}
+
+// ended is no error where the other end closed the connection between two requests.
+func ended(err error) error {
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
+
+func connect(address string) (c net.Conn, err error) {
+	for range 600 {
+		if c, err = net.Dial("tcp", address); err == nil {
+			return c, nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return nil, fmt.Errorf("no connection to %s: %w", address, err)
+}
+
+// burn computes until it has had a processor for so long.
+func burn(d time.Duration) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	const ofThread = 1 // RUSAGE_THREAD
+	had := func() time.Duration {
+		var u syscall.Rusage
+		if syscall.Getrusage(ofThread, &u) != nil {
+			return 0
+		}
+		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
+	for from := had(); had()-from < d; {
+		for x := uint32(1); x%100_003 != 0; x++ { // some 50 us, or each look at the time would be an event
+			spent.Store(x)
+		}
+	}
+}
+
+// spent keeps the compiler from leaving the loop out.
+var spent atomic.Uint32
