@@ -74,12 +74,8 @@ func (r *Recorder) open(o *Options) (err error) {
 			return err
 		}
 	}
-	for _, name := range depthPrograms {
-		if r.programs.Programs[name] != nil {
-			names = append(names, name)
-		}
-	}
-	for _, name := range names {
+	counting := slices.DeleteFunc(slices.Clone(depthPrograms), func(name string) bool { return r.programs.Programs[name] == nil })
+	for _, name := range append(counting, names...) {
 		l, err := link.AttachTracing(link.TracingOptions{Program: r.programs.Programs[name]})
 		if err != nil {
 			return unavailable(fmt.Errorf("tracepoint %s: %w", name, err))
