@@ -11,6 +11,8 @@ const (
 	Sleep
 	Disk
 	Device
+	Collector // of Go's garbage, for which a goroutine waited
+	Poller    // of Go's network: from a packet's arrival until the goroutine was made ready
 	SoftIRQ
 	Retransmission
 	DelayedACK
@@ -25,7 +27,7 @@ const (
 )
 
 var stateWords = [...]string{
-	CPU: "CPU", RunQueue: "run queue", Lock: "lock", Sleep: "sleep", Disk: "disk", Device: "timer or device", SoftIRQ: "softirq",
+	CPU: "CPU", RunQueue: "run queue", Lock: "lock", Sleep: "sleep", Disk: "disk", Device: "timer or device", Collector: "garbage collector", Poller: "network poller", SoftIRQ: "softirq",
 	Retransmission: "retransmission", DelayedACK: "delayed ACK", Acknowledgement: "acknowledgement", AtHost: "at the host",
 	Peer: "peer and network (not recorded)", Unrecorded: "not recorded", WakeUnknown: "waiting (wake-up not recorded)",
 	WakerUnknown: "waiting (who woke is not recorded)", AskerUnknown: "waiting (who asked is not recorded)",

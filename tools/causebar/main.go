@@ -4,6 +4,7 @@
 //
 //	go build -o bin/meridian ./cmd/meridian && go run ./tools/causebar -meridian bin/meridian -language python,go -each 10
 //
+// Programs in Go write an execution trace, which is read beside the kernel's events; -goroutines=false leaves it out.
 // It needs root, python3, and Linux with BTF. Kinds: sleep (of the database, 30 ms), lock (held by a thread that sleeps 25 ms),
 // CPU (20 ms), run queue (three programs compete for the server's processor; Python alone), delayed ACK (write, write, read
 // without TCP_NODELAY). A lock counts as right also where it is named as the sleep of the thread that holds it, which it is.
@@ -72,6 +73,7 @@ func main() {
 	flag.StringVar(&b.meridian, "meridian", "bin/meridian", "the command to measure")
 	flag.IntVar(&b.each, "each", 10, "requests of each kind; four times as many are not made slow")
 	flag.Uint64Var(&b.seed, "seed", 1, "of the order of requests")
+	flag.BoolVar(&b.goroutines, "goroutines", true, "read execution traces of the programs in Go beside the kernel's events")
 	flag.BoolVar(&b.verbose, "v", false, "print what was named otherwise")
 	flag.StringVar(&b.keep, "keep", "", "keep the recordings in `DIR`")
 	flag.Parse()
@@ -90,7 +92,7 @@ func played() bool {
 		return false
 	}
 	own, db, _ := strings.Cut(os.Getenv("CAUSEBAR_ADDRESSES"), " ")
-	if err := play(role, own, db); err != nil {
+	if err := playTraced(role, own, db, os.Getenv("CAUSEBAR_TRACE")); err != nil {
 		fmt.Fprintln(os.Stderr, "causebar:", role+":", err)
 		os.Exit(1)
 	}
@@ -104,6 +106,8 @@ type bar struct {
 	seed     uint64
 	verbose  bool
 	keep     string
+	// goroutines says that execution traces of programs in Go are read too.
+	goroutines bool
 }
 
 // measure builds the network, records, and prints the result.
@@ -243,7 +247,7 @@ func (b *bar) record(l *netlab.Lab, dir, language string, order []string) error 
 			"--kernel", "net,sched,irq,syscalls", "--quiet", "--"}, programs[host]...)
 		c := l.Command(host, b.meridian, args...)
 		if c.Env = os.Environ(); language == "go" && host != "client" {
-			c.Env = append(c.Env, "CAUSEBAR_PLAYS="+host, "CAUSEBAR_ADDRESSES="+addresses[host])
+			c.Env = append(c.Env, "CAUSEBAR_PLAYS="+host, "CAUSEBAR_ADDRESSES="+addresses[host], "CAUSEBAR_TRACE="+filepath.Join(dir, host+".trace"))
 		}
 		said := new(bytes.Buffer)
 		c.Stdout, c.Stderr = said, said
@@ -264,6 +268,11 @@ func (b *bar) record(l *netlab.Lab, dir, language string, order []string) error 
 		}
 	}
 	return failed
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }
 
 // request is a line of `meridian requests --json`.
@@ -310,8 +319,14 @@ func (r *request) spent(names []string) (n int64) {
 
 // requests lists the client's requests in their order.
 func (b *bar) requests(dir string) (list []request, err error) {
-	c := exec.Command(b.meridian, "requests", "client="+filepath.Join(dir, "client"), "server="+filepath.Join(dir, "server"), "db="+filepath.Join(dir, "db"),
-		"--sort", "begin", "--slowest", "1000", "--json", "--quiet")
+	args := []string{"requests", "--sort", "begin", "--slowest", "1000", "--json", "--quiet"}
+	for _, host := range []string{"client", "server", "db"} {
+		args = append(args, host+"="+filepath.Join(dir, host))
+		if file := filepath.Join(dir, host+".trace"); exists(file) && b.goroutines {
+			args = append(args, host+"="+file)
+		}
+	}
+	c := exec.Command(b.meridian, args...)
 	said := new(bytes.Buffer)
 	c.Stderr = said
 	out, err := c.Output()

@@ -5,12 +5,28 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"runtime"
+	rtrace "runtime/trace"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 )
+
+// playTraced plays with an execution trace in a file.
+func playTraced(role, own, db, file string) error {
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := rtrace.Start(f); err != nil {
+		return err
+	}
+	defer rtrace.Stop()
+	return play(role, own, db)
+}
 
 // play is the server or the database in Go, whose goroutines wait without the kernel.
 func play(role, own, db string) error {

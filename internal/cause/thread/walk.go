@@ -106,12 +106,20 @@ func (w *walk) thread(of waiter, t, bound int64, request *packet) {
 		from := max(s.begin, bound)
 		switch s.kind {
 		case running:
-			w.add(of, cause.CPU, from, t, "")
+			if s.thread > 0 && of.h.threads[s.thread] != nil {
+				w.thread(waiter{h: of.h, tid: s.thread, wait: of.wait, depth: of.depth}, t, from, nil)
+			} else {
+				w.add(of, cause.CPU, from, t, "")
+			}
 			t = from
 		case runnable:
 			w.add(of, cause.RunQueue, from, t, of.h.ran(s.cpu, from, t))
 			t = from
 		default:
+			if of.tid < 0 {
+				t = w.parked(of, s, from, t, bound, request)
+				break
+			}
 			t = w.blocked(of, th, s, from, t, bound, request)
 		}
 	}
@@ -211,6 +219,11 @@ func (w *walk) byPacket(of waiter, s *state, k *wake, from, t, bound int64, requ
 		return from
 	}
 	w.add(of, cause.SoftIRQ, p.At, t, "")
+	return w.answered(of, p, s.begin, from, bound, request)
+}
+
+// answered goes on from a packet that ended a wait, which began at an instant. It returns how far back that led.
+func (w *walk) answered(of waiter, p *packet, begun, from, bound int64, request *packet) int64 {
 	if p == request || of.depth > mostDepth {
 		if p.At > bound && p == request {
 			w.add(of, cause.Unrecorded, bound, p.At, "")
@@ -218,11 +231,11 @@ func (w *walk) byPacket(of waiter, s *state, k *wake, from, t, bound int64, requ
 		return bound
 	}
 	at, who := w.arrived(of, p, bound)
-	if at <= s.begin || at <= bound {
+	if at <= begun || at <= bound {
 		return max(at, bound)
 	}
 	// Another thread of this host asked: on with that, as far as this one waited.
-	if who == of.tid || who <= 0 || of.depth > mostDepth {
+	if who == of.tid || who == 0 || who == -1 || of.depth > mostDepth {
 		w.add(of, cause.AskerUnknown, from, at, "")
 		return from
 	}

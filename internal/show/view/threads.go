@@ -29,6 +29,10 @@ const (
 	enters
 	leaves
 	softirqs
+	goRuns
+	goCalls
+	goReady
+	goWaits
 )
 
 // threadClass is what a class says, and in which fields.
@@ -45,6 +49,8 @@ var threadFields = map[threadKind][6]string{
 	enters:   {"arg0"},
 	leaves:   {"ret"},
 	softirqs: {"vec"},
+	goRuns:   {"thread"},
+	goReady:  {"by_goroutine"},
 }
 
 func newThreadReader(t *Timeline, a *index.About, m *cause.Model) *threadReader {
@@ -70,6 +76,14 @@ func newThreadReader(t *Timeline, a *index.About, m *cause.Model) *threadReader 
 			c.kind = leaves
 		case category == "interrupt" && at("vec") >= 0:
 			c.kind = softirqs
+		case category == "state" && c.name == "running" && at("proc") >= 0 && at("thread") >= 0:
+			c.kind = goRuns
+		case category == "state" && c.name == "runnable" && at("by_goroutine") >= 0:
+			c.kind = goReady
+		case category == "state" && c.name == "syscall" && at("place") >= 0:
+			c.kind = goCalls
+		case category == "waiting" && at("place") >= 0:
+			c.kind = goWaits
 		default:
 			continue
 		}
@@ -102,6 +116,21 @@ func (r *threadReader) read(e *index.Scanned, host int) error {
 			return int64(values[at].Bits)
 		}
 		return otherwise
+	}
+	if c.kind >= goRuns {
+		if e.Phase == trace.Begin {
+			is := map[threadKind]thread.GoState{goRuns: thread.GoRuns, goCalls: thread.GoCalls, goReady: thread.GoReady, goWaits: thread.GoWaits}[c.kind]
+			var tid int32
+			if c.kind == goRuns {
+				tid = int32(value(0, 0))
+			}
+			by := int64(0)
+			if c.kind == goReady {
+				by = value(0, 0)
+			}
+			r.world.Host(host, e.Row).Goroutine(e.At, row.Parent, row.ID, e.Row, is, c.name, tid, by)
+		}
+		return nil
 	}
 	h, cpu := r.world.Host(host, e.Row), c.cpuOf(values)
 	if row.Kind == trace.Thread.String() {
