@@ -48,7 +48,7 @@ daemons leave behind is ended too, even if this command is killed.
 Each check of the file is answered yes, no, or undecided by the clocks' bounds.
 
 Exit code: 0 done and all answers are yes, 1 the experiment failed or an answer is no, 2 wrong usage or a wrong FILE, 3 done, but an answer is
-undecided, a promise of the timeline could not be kept, or this system lacks what links ask for.`,
+undecided, a promise of the timeline could not be kept, files did not come, or this system lacks what links ask for.`,
 		Example: `  meridian run --new >experiment.yaml
   meridian run --check experiment.yaml
   meridian run experiment.yaml

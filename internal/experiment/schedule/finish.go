@@ -94,17 +94,17 @@ func (c *controller) drain(within time.Duration, what string, holds func(*seat) 
 	}
 }
 
-// gathered says what did not come.
+// gathered says what did not come: that breaks a promise.
 func (c *controller) gathered(s *seat) {
 	err := s.files.close()
 	switch {
 	case s.got == nil:
-		c.warn("host %s: its files did not come: it has gone", s.Host)
+		c.lack("host %s: its files did not come: it has gone", s.Host)
 		return
 	case s.got.Error != "":
-		c.warn("host %s: not all files came: %s", s.Host, s.got.Error)
+		c.lack("host %s: not all files came: %s", s.Host, s.got.Error)
 	case err != nil:
-		c.warn("host %s: %v", s.Host, err)
+		c.lack("host %s: %v", s.Host, err)
 	}
 }
 

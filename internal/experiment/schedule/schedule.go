@@ -62,9 +62,9 @@ type Result struct {
 	EndedNs  int64         `json:"ended_ns"`
 	Hosts    []*Host       `json:"hosts"`
 	Blocks   []*Block      `json:"blocks"`
-	Cause    *Failure      `json:"cause,omitempty"` // of the failure of the run
-	Then     []*Failure    `json:"then,omitempty"`  // what failed with it
-	Missing  []string      `json:"missing,omitempty"`
+	Cause    *Failure      `json:"cause,omitempty"`   // of the failure of the run
+	Then     []*Failure    `json:"then,omitempty"`    // what failed with it
+	Missing  []string      `json:"missing,omitempty"` // what was promised and is not there
 	Warnings []string      `json:"warnings,omitempty"`
 	open     map[int]*Call // that have not ended, by number
 }
@@ -365,7 +365,7 @@ func (c *controller) handle(e event) *Failure {
 		}
 	case r.File != nil:
 		if err := s.files.part(r.File); err != nil {
-			c.warn("host %s: %v", s.Host, err)
+			c.lack("host %s: %v", s.Host, err)
 		}
 	case r.Gathered != nil:
 		s.got = r.Gathered
@@ -395,4 +395,9 @@ func (c *controller) lost(s *seat, err error) *Failure {
 
 func (c *controller) warn(format string, args ...any) {
 	c.r.Warnings = append(c.r.Warnings, fmt.Sprintf(format, args...))
+}
+
+// lack notes what was promised and is not there.
+func (c *controller) lack(format string, args ...any) {
+	c.r.Missing = append(c.r.Missing, fmt.Sprintf(format, args...))
 }
