@@ -29,7 +29,8 @@ func indented(text string) (blocks []string) {
 	return blocks
 }
 
-// TestTheTutorialOfExperimentsRuns runs the first experiment of docs/experiments.md and its commands, and its daemon in the shell.
+// TestTheTutorialOfExperimentsRuns runs each block of docs/experiments.md: the first experiment and its commands, its daemon in the shell, what is
+// done with results. Of the examples, which have tests of their own, it checks the files. A block that it does not know fails it.
 func TestTheTutorialOfExperimentsRuns(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/experiments.md")
@@ -37,6 +38,10 @@ func TestTheTutorialOfExperimentsRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
+	checkout, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
 	write := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
@@ -51,7 +56,7 @@ func TestTheTutorialOfExperimentsRuns(t *testing.T) {
 		}
 		return string(out)
 	}
-	commands, file, daemon := "", "", ""
+	commands, file, daemon, results := "", "", "", ""
 	for _, block := range indented(string(text)) {
 		switch {
 		case strings.HasPrefix(block, "meridian run --new"):
@@ -60,10 +65,32 @@ func TestTheTutorialOfExperimentsRuns(t *testing.T) {
 			file = block
 		case strings.HasPrefix(block, "sum=0"):
 			daemon = block
+		case strings.HasPrefix(block, "meridian run --repeat-from results/"):
+			results = block
+		case strings.HasPrefix(block, "daemon: {"): // what is said, not run
+		default:
+			for line := range strings.Lines(block) {
+				words := strings.Fields(line)
+				switch {
+				case len(words) == 3 && words[0] == "meridian" && words[1] == "run" && strings.HasPrefix(words[2], "examples/"):
+					run("meridian", "run", "--check", filepath.Join(checkout, words[2]))
+				case len(words) >= 3 && words[0] == "go" && words[1] == "run":
+					if _, err := os.Stat(filepath.Join(checkout, words[2], "main.go")); err != nil {
+						t.Error(err)
+					}
+				case strings.HasPrefix(line, "make "):
+					makefile, err := os.ReadFile(filepath.Join(checkout, "Makefile"))
+					if err != nil || !strings.Contains(string(makefile), "\n"+words[1]+":") {
+						t.Errorf("%s: no such rule: %v", line, err)
+					}
+				default:
+					t.Errorf("nothing runs this line of the tutorial: %s", line)
+				}
+			}
 		}
 	}
-	if commands == "" || file == "" || daemon == "" {
-		t.Fatalf("the tutorial has not what it had: %q, %q, %q", commands, file, daemon)
+	if commands == "" || file == "" || daemon == "" || results == "" {
+		t.Fatalf("the tutorial has not what it had: %q, %q, %q, %q", commands, file, daemon, results)
 	}
 	run("sh", "-e", "-c", strings.ReplaceAll(commands, "meridian run start.yaml", "meridian run start.yaml --on processes -o start"))
 	write("first.yaml", file)
@@ -72,6 +99,12 @@ func TestTheTutorialOfExperimentsRuns(t *testing.T) {
 	}
 	if greeting, err := os.ReadFile(filepath.Join(dir, "first/hosts/b/files/greeting/greeting.txt")); string(greeting) != "hello from b\n" {
 		t.Errorf("%q, %v", greeting, err)
+	}
+	if err := os.Symlink("first", filepath.Join(dir, "results")); err != nil {
+		t.Fatal(err)
+	}
+	if out := run("sh", "-e", "-c", results); !strings.Contains(out, "check check 1") || !strings.Contains(out, "greeting.run on b") {
+		t.Errorf("%s", out)
 	}
 	write("adder.sh", daemon)
 	write("adder.yaml", `files: [adder.sh]
