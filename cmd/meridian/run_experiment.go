@@ -29,6 +29,7 @@ func (f *runFlags) experiment(cmd *cobra.Command, e *file.Experiment, name strin
 	if f.dir == "" {
 		f.dir = e.Name + "-" + started.UTC().Format("20060102T150405Z")
 	}
+	f.dir = filepath.Clean(f.dir) // of "results/" the directory would be made as that above it
 	if err := os.MkdirAll(filepath.Dir(f.dir), 0o777); err != nil {
 		return err
 	}
