@@ -127,6 +127,9 @@ func TestUnitsRunUnderSystemd(t *testing.T) {
 			t.Errorf("%q is missing", want)
 		}
 	}
+	if strings.Contains(said, "forbidden") {
+		t.Error("the unit forbids what the recorder needs")
+	}
 	if strings.Contains(said, "never") || fault != "" || t.Failed() {
 		t.Errorf("%s\n%s\n%s\n%s", fault, said, log("units.log"), log("systemd.log"))
 	}
