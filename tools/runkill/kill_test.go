@@ -21,8 +21,11 @@ func TestNothingIsLeftWhateverIsKilled(t *testing.T) {
 		place = "namespaces"
 	}
 	for i, kind := range kinds {
-		if err := rounds(meridian, 1, uint64(i+1), place, kind); err != nil {
-			t.Errorf("%s, %s: %v", place, kind, err)
-		}
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			if err := rounds(meridian, 1, uint64(i+1), place, kind); err != nil {
+				t.Errorf("%s: %v", place, err)
+			}
+		})
 	}
 }

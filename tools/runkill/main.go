@@ -98,7 +98,7 @@ func rounds(meridian string, n int, seed uint64, on, kind string) error {
 	counts, missed := make(map[string]int), 0
 	for i := range n {
 		r := &round{meridian: meridian, dir: dir, name: strconv.Itoa(i), place: places[i%len(places)], kind: of[random.IntN(len(of))], random: random}
-		r.mark = fmt.Sprintf("RUNKILL=%d-%d-", os.Getpid(), i)
+		r.mark = "RUNKILL=" + filepath.Base(dir) + "-" + r.name + "-"
 		if err := r.run(); err != nil {
 			return fmt.Errorf("round %d (seed %d): %s: %w", i, seed, r.what, err)
 		}
