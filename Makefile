@@ -108,6 +108,11 @@ run-kills: build ## experiments of which a part is killed at a random instant, 1
 picture: build ## the picture of README.md anew; needs Chromium
 	go run ./tools/picture docs/images/timeline.png
 
+.PHONY: pictures
+pictures: ## the pictures of docs/viewer.md anew, by the tests of the page; needs Chromium
+	dir=$$(mktemp -d) && MERIDIAN_SHOTS=$$dir go test -count 1 ./tools/viewtest -run 'TestHonesty|TestRequests|TestTwoRuns' && \
+	for p in requests:requests-served apart:apart raw:raw-inverted-served numbers:numbers against:against-served; do cp $$dir/$${p#*:}-1400-light.png docs/images/$${p%%:*}.png || exit 1; done; rm -r $$dir
+
 bench-view: ## the timeline of ten million events in a browser, against its bars; needs Chromium
 	go build -o bin/viewbench ./tools/viewbench
 	bin/viewbench -browser -check $(FLAGS)

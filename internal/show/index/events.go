@@ -5,6 +5,7 @@ import (
 	"sort"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 
 	"meridian/trace"
 )
@@ -224,7 +225,7 @@ type texts struct {
 	fields [][2]string
 }
 
-// of returns the fields of an event, good until the next: all their texts are parts of one string, as searches read many.
+// of returns the fields of an event, good until the next; without needed, their texts for longer. All texts are parts of one string.
 func (t *texts) of(fields []trace.Field, values *decoder) [][2]string {
 	t.b, t.ends, t.fields = t.b[:0], t.ends[:0], t.fields[:0]
 	for i := 0; len(values.b) > 0 && !values.bad; i++ {
@@ -248,7 +249,12 @@ func (t *texts) of(fields []trace.Field, values *decoder) [][2]string {
 		t.fields = append(t.fields, [2]string{field.Name, ""})
 	}
 	t.left -= len(t.b)
-	all, begin := string(t.b), 0
+	all, begin := "", 0
+	if t.needed != nil { // a search looks at millions, and keeps none
+		all = unsafe.String(unsafe.SliceData(t.b), len(t.b))
+	} else {
+		all = string(t.b)
+	}
 	valid := utf8.ValidString(all)
 	for i, end := range t.ends {
 		text := all[begin:end]

@@ -3,6 +3,7 @@ package index_test
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"meridian/internal/load"
@@ -45,6 +46,13 @@ func TestPiecesOfASearchAreAllThatThereIs(t *testing.T) {
 		`host=host1 "cache miss"`: func(e *index.Event) bool {
 			return about.Rows[e.Row].Host == 1 && about.Classes[e.Class].Name == "cache miss"
 		},
+		"path:ITEM/47": func(e *index.Event) bool { return slices.Contains(e.Fields, [2]string{"path", "/api/v1/item/47"}) },
+		"v1/item/4 id>4e9": func(e *index.Event) bool {
+			n, ok := field(e, "id")
+			return ok && n > 4e9 && strings.Contains(e.Fields[0][1], "v1/item/4")
+		},
+		"nowhere":        func(*index.Event) bool { return false },
+		"path:nowhere":   func(*index.Event) bool { return false },
 		"latency_ms>1e9": func(*index.Event) bool { return false },
 		"-category:a -category:n | queue=3": func(e *index.Event) bool {
 			n, ok := field(e, "queue")

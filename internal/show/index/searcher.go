@@ -1,16 +1,23 @@
 package index
 
-import "meridian/trace"
+import (
+	"bytes"
+	"strings"
+
+	"meridian/trace"
+)
 
 // searcher goes through chunks, one after the other.
 type searcher struct {
-	x      *corpus
-	q      query
-	reader blockReader
-	texts  texts
-	byRow  bool // what is known of events depends on their row, too
-	known  [][]answer
-	needed [][]bool // by class, which fields the query looks at
+	x       *corpus
+	q       query
+	reader  blockReader
+	texts   texts
+	byRow   bool // what is known of events depends on their row, too
+	known   [][]answer
+	needed  [][]bool // by class, which fields the query looks at
+	literal []byte   // lies in every block in which something is found; empty: not known
+	folded  []byte
 }
 
 // answer is what is known of all events of a class, and of a row where the query asks for it, before their fields are looked at.
@@ -33,7 +40,59 @@ func newSearcher(x *corpus, q query) *searcher {
 			s.needed[c][i] = q.looksAt(&fields[i])
 		}
 	}
+	s.literal = []byte(x.literal(q))
 	return s
+}
+
+// literal returns a text that lies in every block in which the query finds something; empty if none is known. It is that of a term
+// which no event fulfils by its name, host or row. What numbers, structures and lists are written as does not lie there, so the text
+// must have a byte that only texts have, and none that stands between parts.
+func (x *corpus) literal(q query) (longest string) {
+	if len(q) != 1 {
+		return ""
+	}
+	const plain, onlyInTexts = "abcdefghijklmnopqrstuvwxyz0123456789_-/", "ghjkmopqvwyz_/"
+	for i := range q[0] {
+		t := &q[0][i]
+		if t.operator == ":" && !t.negated && len(t.text) > len(longest) && strings.Trim(t.text, plain) == "" && strings.ContainsAny(t.text, onlyInTexts) && x.onlyInTexts(t) {
+			longest = t.text
+		}
+	}
+	return longest
+}
+
+// onlyInTexts reports whether an event fulfils a term by fields that are texts, or not at all.
+func (x *corpus) onlyInTexts(t *term) bool {
+	if _, own := (&found{}).own(t.field); own && !t.word {
+		return false
+	}
+	for c, fields := range x.fields {
+		if t.word && t.fulfils(x.about.Classes[c].Name) {
+			return false
+		}
+		for i := range fields {
+			if f := &fields[i]; (t.word || t.field == f.Name) && f.Type.Kind != trace.Text && t.possible(f) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// skips reports whether no event of the open block is found. A text that is cut ends otherwise than it lies there, so that blocks in
+// which one may be are looked through.
+func (s *searcher) skips() bool {
+	b := s.reader.values.b
+	if len(s.literal) == 0 || len(b) > longestText {
+		return false
+	}
+	s.folded = append(s.folded[:0], b...)
+	for i, c := range s.folded {
+		if c-'A' < 26 {
+			s.folded[i] = c + 'a' - 'A'
+		}
+	}
+	return !bytes.Contains(s.folded, s.literal)
 }
 
 // looksAt reports whether a value of a field may decide some term.
@@ -53,6 +112,9 @@ func (s *searcher) search(c *chunk, from int64, limit int) error {
 	for _, i := range c.blocks {
 		if err := c.list.open(&s.reader, i); err != nil {
 			return err
+		}
+		if s.skips() {
+			continue
 		}
 		for len(c.hits) < limit {
 			number, h, values, ok, err := s.reader.next()
@@ -154,6 +216,8 @@ func (t *term) possible(f *trace.Field) bool {
 		return true
 	}
 	switch kind.Kind {
+	case trace.Float: // a number, Inf or NaN
+		return strings.Trim(t.text, "0123456789.+-einfa") == ""
 	case trace.Int, trace.Uint:
 		if len(kind.Labels) > 0 {
 			return true
