@@ -29,7 +29,7 @@ func Open(ctx context.Context, c *nats.Conn, host string) (_ *Stream, welcome wi
 	_, _ = rand.Read(random[:]) // it never fails
 	run := hex.EncodeToString(random[:])
 	s := newStream(c, wire.RunToHost(host, run), "agent")
-	if err := s.listen(wire.RunFromHost(host, run)); err != nil {
+	if err := s.listen(wire.RunFromHost(host, run), s.take, s.answered); err != nil {
 		return nil, welcome, err
 	}
 	defer func() {
@@ -42,7 +42,7 @@ func Open(ctx context.Context, c *nats.Conn, host string) (_ *Stream, welcome wi
 	}
 	ctx, cancel := context.WithTimeout(ctx, openWithin)
 	defer cancel()
-	said, err := s.awaitWelcome(ctx)
+	said, err := awaitWelcome(ctx, s)
 	switch {
 	case errors.Is(err, errNobody):
 		return nil, welcome, fmt.Errorf("no agent of %q takes experiments: start 'meridian agent --standby --allow-run FILE' there ('meridian server hosts' lists agents)", host)
@@ -54,11 +54,12 @@ func Open(ctx context.Context, c *nats.Conn, host string) (_ *Stream, welcome wi
 	if err := json.Unmarshal(said, &welcome); err != nil {
 		return nil, welcome, fmt.Errorf("the agent of %q: %w", host, err)
 	}
-	s.watch.Go(s.live)
+	s.watch.Go(func() { live(s) })
 	return s, welcome, nil
 }
 
-func (s *Stream) awaitWelcome(ctx context.Context) ([]byte, error) {
+// awaitWelcome waits for the first word of the other end.
+func awaitWelcome(ctx context.Context, s *Stream) ([]byte, error) {
 	stop := context.AfterFunc(ctx, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -165,16 +166,16 @@ func (g *giver) begin(r *wire.RunRequest) error {
 		return errors.New("the agent ends")
 	}
 	s := newStream(g.o.Conn, wire.RunFromHost(g.o.Host, r.Run), "operator")
-	if err := s.listen(wire.RunToHost(g.o.Host, r.Run)); err != nil {
+	if err := s.listen(wire.RunToHost(g.o.Host, r.Run), s.take, s.answered); err != nil {
 		return err
 	}
-	s.welcome = []byte{} // what comes is of an operator who is there
+	s.welcome = []byte{} // what comes is from an operator that is there
 	g.since, g.free = time.Now(), make(chan struct{})
 	g.running.Go(func() {
 		defer close(g.free)
 		defer s.Close()
 		s.say(kindWelcome, wire.Encode(wire.RunWelcome{Host: g.o.Host, Address: g.o.Address()}))
-		s.watch.Go(s.live)
+		s.watch.Go(func() { live(s) })
 		g.o.Handle(g.ctx, s)
 	})
 	return nil

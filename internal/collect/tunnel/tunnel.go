@@ -18,7 +18,7 @@
 // message itself when nobody listens, so an end that was killed is noticed within that time. Silence of [silence], which a broker
 // without a network leaves, breaks the stream too, as does a connection that does not come back within [reconnectWithin].
 //
-// Who may be at the other end is the broker's word (wire.PermissionsOf). What he may ask for is decided by whoever reads the stream.
+// The broker's permissions say which clients can be at the other end (wire.PermissionsOf). What they may ask for is decided by the reader.
 package tunnel
 
 import (
@@ -83,12 +83,8 @@ func parseFrame(b []byte) (f frame, err error) {
 
 // Stream is one end of a stream. Read and Write may be called at the same time, each by one goroutine. Close must be called.
 type Stream struct {
-	c       *nats.Conn
-	to      string // subject
-	other   string // what the other end is: "agent" or "operator"
-	replies string // subject of the broker's "nobody listens"
-	frames  *nats.Subscription
-	answers *nats.Subscription
+	subjects
+	other string // what the other end is: "agent" or "operator"
 
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -112,47 +108,9 @@ type Stream struct {
 }
 
 func newStream(c *nats.Conn, to, other string) *Stream {
-	s := &Stream{c: c, to: to, other: other, replies: c.NewInbox(), heard: time.Now(), killed: make(chan struct{}), over: make(chan struct{}), closed: make(chan struct{})}
+	s := &Stream{subjects: subjects{c: c, to: to, replies: c.NewInbox()}, other: other, heard: time.Now(), killed: make(chan struct{}), over: make(chan struct{}), closed: make(chan struct{})}
 	s.changed = sync.NewCond(&s.mu)
 	return s
-}
-
-// listen takes in the other end's frames from a subject, and the broker's answers.
-func (s *Stream) listen(subject string) (err error) {
-	if s.frames, err = s.c.Subscribe(subject, func(m *nats.Msg) { s.take(m.Data) }); err != nil {
-		return err
-	}
-	if s.answers, err = s.c.Subscribe(s.replies, s.answered); err == nil {
-		err = s.c.Flush()
-	}
-	if err != nil {
-		s.drop()
-	}
-	return err
-}
-
-// drop ends the subscriptions. The connection may be gone.
-func (s *Stream) drop() {
-	for _, sub := range []*nats.Subscription{s.frames, s.answers} {
-		if sub != nil {
-			_ = sub.Unsubscribe()
-		}
-	}
-}
-
-// catchUp waits until the frames that have come are handled: the client calls back each subscription by itself.
-func (s *Stream) catchUp() {
-	for {
-		waiting, _, gone := s.frames.Pending()
-		delivered, _ := s.frames.Delivered() // of a subscription that ended, as the number before
-		s.mu.Lock()
-		done := gone != nil || waiting == 0 && s.handled == delivered || s.isOver()
-		s.mu.Unlock()
-		if done {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
 }
 
 // errNobody is what the broker says of a subject.
@@ -166,7 +124,7 @@ func (s *Stream) answered(m *nats.Msg) {
 	if len(m.Data) > 0 || m.Header.Get("Status") != noResponders {
 		return
 	}
-	s.catchUp() // what was said before the other end went
+	catchUp(s) // what was said before the other end went
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.welcome == nil {
@@ -178,16 +136,17 @@ func (s *Stream) answered(m *nats.Msg) {
 
 // fail breaks the stream. The mutex is held.
 func (s *Stream) fail(err error) {
-	if s.err == nil && !s.isOver() {
+	if s.err == nil && !isClosed(s.over) {
 		s.err = err
 		close(s.over)
 	}
 	s.changed.Broadcast()
 }
 
-func (s *Stream) isOver() bool {
+// isClosed reports whether a channel is closed on which nothing is sent.
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-s.over:
+	case <-c:
 		return true
 	default:
 		return false
@@ -202,7 +161,7 @@ func (s *Stream) take(b []byte) {
 	defer s.changed.Broadcast()
 	s.handled++
 	switch {
-	case s.isOver():
+	case isClosed(s.over):
 		return
 	case err != nil:
 		s.fail(err)
@@ -220,7 +179,9 @@ func (s *Stream) take(b []byte) {
 	case kindRefused:
 		s.fail(&RefusedError{cut(string(f.data))})
 	case kindKill:
-		s.kill()
+		if !isClosed(s.killed) {
+			close(s.killed)
+		}
 	case kindData, kindEnd:
 		s.arrive(f)
 	}
@@ -235,7 +196,7 @@ func (s *Stream) arrive(f frame) {
 		s.fail(fmt.Errorf("bytes were lost on the way: %d were received, and byte %d came next", s.arrived, f.offset))
 	case f.kind == kindEnd:
 		s.ended, s.reason = true, cut(string(f.data))
-		s.finish()
+		finish(s)
 	case s.arrived-s.taken+n > window:
 		s.fail(errors.New("the other end sends more than it may"))
 	default:
@@ -244,17 +205,9 @@ func (s *Stream) arrive(f frame) {
 	}
 }
 
-func (s *Stream) kill() {
-	select {
-	case <-s.killed:
-	default:
-		close(s.killed)
-	}
-}
-
 // finish closes over when both directions have ended.
-func (s *Stream) finish() {
-	if s.ended && s.endSent && !s.isOver() {
+func finish(s *Stream) {
+	if s.ended && s.endSent && !isClosed(s.over) {
 		close(s.over)
 	}
 }
@@ -271,7 +224,7 @@ func (s *Stream) Read(b []byte) (int, error) {
 	case len(s.queue) > 0:
 	case s.err != nil:
 		defer s.mu.Unlock()
-		return 0, s.lost()
+		return 0, lost(s)
 	default:
 		s.mu.Unlock()
 		return 0, io.EOF
@@ -297,13 +250,15 @@ func (s *Stream) Write(b []byte) (n int, err error) {
 		for s.err == nil && !s.endSent && s.sent-s.acked+int64(len(part)) > window {
 			s.changed.Wait()
 		}
-		if err := s.mayWrite(); err != nil {
-			s.mu.Unlock()
-			return n, err
-		}
-		err := s.publish(kindData, part)
-		if err == nil {
-			s.sent += int64(len(part))
+		switch {
+		case s.err != nil:
+			err = lost(s)
+		case s.endSent:
+			err = io.ErrClosedPipe
+		default:
+			if err = s.publish(kindData, part); err == nil {
+				s.sent += int64(len(part))
+			}
 		}
 		s.mu.Unlock()
 		if err != nil {
@@ -314,16 +269,6 @@ func (s *Stream) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-func (s *Stream) mayWrite() error {
-	switch {
-	case s.err != nil:
-		return s.lost()
-	case s.endSent:
-		return io.ErrClosedPipe
-	}
-	return nil
-}
-
 // publish sends a frame. The mutex is held, so offsets are in the order of frames.
 func (s *Stream) publish(kind byte, data []byte) error {
 	f := frame{kind: kind, offset: s.sent, taken: s.taken, data: data}
@@ -331,7 +276,7 @@ func (s *Stream) publish(kind byte, data []byte) error {
 	err := s.c.PublishRequest(s.to, s.replies, f.encode())
 	if err != nil && kind != kindAlive {
 		s.fail(fmt.Errorf("the broker cannot be reached: %w", err))
-		return s.lost()
+		return lost(s)
 	}
 	return err
 }
@@ -351,7 +296,7 @@ func (s *Stream) End(reason string) {
 	if s.err == nil && !s.endSent {
 		_ = s.publish(kindEnd, []byte(cut(reason)))
 		s.endSent = true
-		s.finish()
+		finish(s)
 		s.changed.Broadcast()
 	}
 }
@@ -379,25 +324,14 @@ func (s *Stream) Err() error {
 	if s.ended {
 		return nil
 	}
-	return s.lost()
-}
-
-// lost wraps the error for those who use the stream.
-func (s *Stream) lost() error {
-	var refused *RefusedError
-	if s.err == nil || errors.As(s.err, &refused) {
-		return s.err
-	}
-	return fmt.Errorf("the link to the %s is lost: %w", s.other, s.err)
+	return lost(s)
 }
 
 // Close gives the stream up.
 func (s *Stream) Close() {
 	s.mu.Lock()
 	s.fail(errors.New("it was closed here"))
-	select {
-	case <-s.closed:
-	default:
+	if !isClosed(s.closed) {
 		close(s.closed)
 	}
 	s.mu.Unlock()
@@ -409,33 +343,3 @@ func (s *Stream) Close() {
 }
 
 const flushWithin = 2 * time.Second
-
-// live says that this end is there, and breaks the stream when the other is not, until the stream is over or closed.
-func (s *Stream) live() {
-	tick := time.NewTicker(aliveEvery)
-	defer tick.Stop()
-	var lost time.Time
-	for {
-		select {
-		case <-s.over:
-			return
-		case <-s.closed:
-			return
-		case now := <-tick.C:
-			if s.c.IsConnected() {
-				lost = time.Time{}
-			} else if lost.IsZero() {
-				lost = now
-			}
-			s.say(kindAlive, nil)
-			s.mu.Lock()
-			switch {
-			case !lost.IsZero() && now.Sub(lost) >= reconnectWithin:
-				s.fail(errors.New("the connection to the broker is lost"))
-			case now.Sub(s.heard) > silence:
-				s.fail(fmt.Errorf("nothing was heard for %v", silence))
-			}
-			s.mu.Unlock()
-		}
-	}
-}

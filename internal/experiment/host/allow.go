@@ -13,7 +13,7 @@ import (
 // agents is the place of hosts behind an agent.
 const agents = "agents"
 
-// permits refuses what the owner of the host does not permit. A host without a list is the controller's own, who may do there what he likes.
+// permits refuses what the owner of the host does not permit. A host without a list is the controller's own: it permits everything.
 func (h *host) permits(o *protocol.Order) error {
 	if h.o.Allow == nil {
 		return nil
