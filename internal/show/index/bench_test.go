@@ -114,23 +114,7 @@ func BenchmarkEvents(b *testing.B) {
 
 // BenchmarkNumbersOfTenMillionEvents counts all of a timeline, and the middle half of it.
 func BenchmarkNumbersOfTenMillionEvents(b *testing.B) {
-	o := load.Options{Events: 10_000_000, Hosts: 8, Messages: 1_000_000}
-	schema := load.Schema(o)
-	builder, err := index.NewBuilder(schema, index.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := load.Write(o, schema, builder); err != nil {
-		b.Fatal(err)
-	}
-	if err := builder.Close(); err != nil {
-		b.Fatal(err)
-	}
-	x, err := builder.Index()
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer x.Close()
+	x := tenMillion(b)
 	all := func(int) bool { return true }
 	for name, stretch := range map[string][2]int64{"all": {0, x.About().Span + 1}, "half": {x.About().Span / 4, x.About().Span * 3 / 4}, "hundredth": {x.About().Span / 2, x.About().Span * 51 / 100}} {
 		b.Run(name, func(b *testing.B) {

@@ -5,26 +5,14 @@ import (
 
 	"meridian/internal/load"
 	"meridian/internal/show/index"
+	"meridian/internal/show/index/indextest"
 )
 
 // tenMillion is the timeline of docs/viewer.md's figures.
 func tenMillion(b *testing.B) *index.Index {
 	o := load.Options{Events: 10_000_000, Hosts: 8, Messages: 1_000_000}
 	schema := load.Schema(o)
-	builder, err := index.NewBuilder(schema, index.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := load.Write(o, schema, builder); err != nil {
-		b.Fatal(err)
-	}
-	if err := builder.Close(); err != nil {
-		b.Fatal(err)
-	}
-	x, err := builder.Index()
-	if err != nil {
-		b.Fatal(err)
-	}
+	x := indextest.Build(b, schema, "", nil, func(to *index.Builder) error { return load.Write(o, schema, to) })
 	b.Cleanup(func() { x.Close() })
 	return x
 }

@@ -8,6 +8,7 @@ import (
 
 	"meridian/internal/load"
 	"meridian/internal/show/index"
+	"meridian/internal/show/index/indextest"
 )
 
 // TestPiecesOfASearchAreAllThatThereIs compares with the events themselves.
@@ -15,20 +16,7 @@ func TestPiecesOfASearchAreAllThatThereIs(t *testing.T) {
 	t.Parallel()
 	o := load.Options{Events: 60_000, Hosts: 3, Messages: 5_000}
 	schema := load.Schema(o)
-	b, err := index.NewBuilder(schema, index.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := load.Write(o, schema, b); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
-	x, err := b.Index()
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := indextest.Build(t, schema, "", nil, func(b *index.Builder) error { return load.Write(o, schema, b) })
 	defer x.Close()
 	about := x.About()
 	field := func(e *index.Event, name string) (int, bool) {
