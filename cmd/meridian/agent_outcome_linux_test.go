@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"meridian/format/ctf"
 	"meridian/internal/testneed"
 )
 
@@ -99,25 +100,49 @@ func (c *collection) leaves(what string) {
 	}
 }
 
+// overflow has a program emit more than its ring has room for while the recorder is stopped.
+func (c *collection) overflow() {
+	c.t.Helper()
+	for _, p := range c.recorders() {
+		_ = p.Signal(unix.SIGSTOP)
+		defer func() { _ = p.Signal(unix.SIGCONT) }()
+	}
+	if out, err := exec.Command("emit", "20000", "small", c.rings).CombinedOutput(); err != nil {
+		c.t.Fatalf("%v: %s", err, out)
+	}
+}
+
 func TestAnAgentAnswersForARecorderThatWasKilled(t *testing.T) {
 	testneed.Root(t, "recording packets")
 	for _, test := range []struct {
-		name  string
-		flags []string
-		agent bool // is killed too
-		code  int
-		says  string
+		name      string
+		flags     []string
+		overflows bool
+		agent     bool // is killed too
+		code      int
+		says      string
 	}{
-		{"programs alone", nil, true, 0, ""},
-		{"packets", []string{"--packets=lo", "--filter", "udp port 9"}, true, 3, "it was killed: kernel events and packets from then"},
-		{"packets, and the agent lives", []string{"--packets=lo", "--filter", "udp port 9"}, false, 3, "it was killed: kernel events and packets from then"},
+		{"programs alone", nil, false, true, 0, ""},
+		{"packets", []string{"--packets=lo", "--filter", "udp port 9"}, false, true, 3, "it was killed: kernel events and packets from then"},
+		{"packets, and the agent lives", []string{"--packets=lo", "--filter", "udp port 9"}, false, false, 3, "it was killed: kernel events and packets from then"},
+		{"events that had no room", nil, true, true, 3, "events were lost: their buffers were full"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := newCollection(t)
 			c.record(test.flags...)
 			c.recording()
+			if test.overflows {
+				c.overflow()
+			}
 			if test.says != "" {
 				c.leaves(test.says)
+			}
+			for until := time.Now().Add(60 * time.Second); len(test.flags) > 0; time.Sleep(20 * time.Millisecond) {
+				if captures, _ := filepath.Glob(filepath.Join(c.trace, "packets", "*.pcapng")); len(captures) > 0 {
+					break
+				} else if time.Now().After(until) {
+					t.Fatal("no packets are recorded")
+				}
 			}
 			if test.agent {
 				_ = c.agent.Process.Kill()
@@ -134,7 +159,11 @@ func TestAnAgentAnswersForARecorderThatWasKilled(t *testing.T) {
 			} else {
 				c.says("it is started again")
 			}
-			for until := time.Now().Add(60 * time.Second); len(c.recorders()) == 0; time.Sleep(10 * time.Millisecond) {
+			follows := func() bool { // another recorder has begun its files, and the server has them
+				captures, _ := filepath.Glob(filepath.Join(c.trace, "packets", "*.pcapng"))
+				return len(c.recorders()) > 0 && (len(test.flags) == 0 || len(captures) > 1) && c.differences() == nil
+			}
+			for until := time.Now().Add(60 * time.Second); !follows(); time.Sleep(20 * time.Millisecond) {
 				if time.Now().After(until) {
 					t.Fatal("no recorder follows")
 				}
@@ -236,4 +265,67 @@ func TestASignalToTheWholeGroupEndsTheRecorderInOrder(t *testing.T) {
 		}
 		_ = c.end(c.server)
 	}
+}
+
+func TestAnAgentWhoseDiskIsFullSaysSoAndGoesOnWhenThereIsRoom(t *testing.T) {
+	c := newCollection(t)
+	disk := filepath.Join(c.dir, "disk")
+	mountSmall(t, disk)
+	c.trace = filepath.Join(disk, "trace")
+	c.record()
+	c.recording()
+	full := &chaos{collection: c}
+	emit := func() {
+		cmd := exec.Command("emit", "300")
+		cmd.Env = append(os.Environ(), "MERIDIAN="+c.rings)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	full.fill(disk)
+	emit()
+	_ = c.agent.Wait()
+	if code := c.agent.ProcessState.ExitCode(); code != 1 {
+		t.Errorf("exit code %d, want 1", code)
+	}
+	c.says("no space left on device")
+	emit() // into its ring
+	full.room(disk)
+	c.record()
+	for until := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if rings, _ := filepath.Glob(filepath.Join(c.rings, "*")); len(rings) == 0 {
+			break // all are read
+		} else if time.Now().After(until) {
+			t.Fatalf("the rings %v are left", rings)
+		}
+	}
+	if code := c.end(c.agent); code != 0 && code != 3 { // 3: the account could not be written, so the end of the recorder is said once more
+		said, _ := os.ReadFile(filepath.Join(c.dir, "agent.log"))
+		t.Errorf("exit code %d: %s", code, said)
+	}
+	if d := c.differences(); d != nil {
+		t.Error(d)
+	}
+	if n := emittedIn(t, c.stored); n != 600 {
+		t.Errorf("%d events are stored, want 600", n)
+	}
+	_ = c.end(c.server)
+}
+
+// emittedIn returns how many events a trace has of the program emit.
+func emittedIn(t *testing.T, dir string) (n int) {
+	t.Helper()
+	tr, err := ctf.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	for _, s := range tr.Streams {
+		for r := s.Reader(); r.Next() == nil; {
+			if class, _ := r.Class(); class.Name == "test:number" {
+				n++
+			}
+		}
+	}
+	return n
 }
