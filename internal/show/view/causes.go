@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"meridian/internal/cause"
+	"meridian/internal/cause/thread"
 	"meridian/internal/show/index"
 )
 
@@ -21,6 +22,7 @@ type causes struct {
 	groups  []requestGroup
 	of      []int32 // of each request, its group
 	texts   map[string]int32
+	world   *thread.World // nil where no threads are recorded
 }
 
 // groupKey is what like requests have in common.
@@ -82,6 +84,7 @@ func (c *causes) build(t *Timeline) error {
 	}
 	c.paths = cause.NewPaths(m, c.list)
 	if w != nil && w.world != nil {
+		c.world = w.world
 		c.paths.Walk = func(found int) ([]cause.Piece, bool) { return w.world.Path(&w.found[found]) }
 	}
 	c.group()

@@ -37,6 +37,17 @@ func (h *handler) path(_ context.Context, q url.Values) ([]byte, string, error) 
 	if !ok {
 		return nil, "", wrong("path: requests are listed when the timeline no longer grows")
 	}
+	if q.Has("from") || q.Has("to") {
+		from, err := number(q, "from", 0, 1<<62, -1)
+		if err != nil {
+			return nil, "", err
+		}
+		to, err := number(q, "to", 0, 1<<62, -1)
+		if err != nil {
+			return nil, "", err
+		}
+		return marshalled(data.PathBetween(from, to))
+	}
 	request, err := number(q, "request", 0, 1<<31, -1)
 	if err != nil {
 		return nil, "", err

@@ -1,10 +1,12 @@
 package view
 
 import (
+	"cmp"
 	"slices"
 
 	"meridian/internal/cause"
 	"meridian/internal/show/index"
+	"meridian/trace"
 )
 
 // Path is the critical path of a request: pieces that follow each other without a gap, and what of it each item took.
@@ -16,6 +18,9 @@ type Path struct {
 	Beyond        []int      `json:"beyond"` // the same of what is beyond like requests
 	Like          int        `json:"like"`   // how many these are
 	Contradiction bool       `json:"contradiction,omitempty"`
+	// Of a path between two events: whether it passes the first one's host, and whether the clocks leave open which was first.
+	Reaches   bool `json:"reaches,omitempty"`
+	Unordered bool `json:"unordered,omitempty"`
 }
 
 // Piece is a part of a path: a stretch of a row, or a message on its way from a row.
@@ -64,14 +69,63 @@ func (t *Timeline) Path(request int) (*Path, error) {
 	c.walking.Lock()
 	defer c.walking.Unlock()
 	r := &c.list[request]
-	pieces := c.paths.Of(r)
-	out := &Path{Request: c.request(a, request), Pieces: []Piece{}, Items: []PathItem{}, Beyond: []int{}}
+	like, apart := c.like(request)
+	out := c.worded(a, c.paths.Of(r), like, turn(a, r, c.model, apart))
+	out.Request = c.request(a, request)
+	return out, c.err
+}
+
+// PathBetween returns what led from one event to a later one: the critical path of the later one's row, as far back as the earlier one
+// is by the estimate. Nothing is like it, so that Beyond is empty.
+func (t *Timeline) PathBetween(from, to int64) (*Path, error) {
+	c, err := t.causesOf()
+	if err != nil {
+		return nil, err
+	}
+	var ends [2]index.Event
+	for i, number := range []int64{from, to} {
+		list, err := t.Events(number, 1)
+		if err != nil || len(list) == 0 {
+			return nil, cmp.Or(err, wrong("path: there is no event %d", number))
+		}
+		ends[i] = list[0]
+	}
+	a := t.About()
+	first, last := &ends[0], &ends[1]
+	if first.At > last.At {
+		return nil, wrong("path: event %d is not after event %d by the estimate; ask for the other way round", to, from)
+	}
+	c.walking.Lock()
+	defer c.walking.Unlock()
+	var pieces []cause.Piece
+	known := false
+	if c.world != nil && a.Rows[last.Row].Kind == trace.Thread.String() {
+		pieces, known = c.world.Between(a.Rows[last.Row].Host, int32(a.Rows[last.Row].ID), first.At, last.At)
+	}
+	if !known {
+		pieces = c.paths.Between(last.Row, first.At, last.At)
+	}
+	out := c.worded(a, pieces, nil, 0)
+	out.Request = Request{ID: -1, Kind: "between", Client: first.Row, Server: last.Row, Begin: first.At, Total: last.At - first.At, Event: from, Last: to, Alone: true}
+	host := a.Rows[first.Row].Host
+	if out.Reaches = host == a.Rows[last.Row].Host; !out.Reaches {
+		out.Reaches = slices.ContainsFunc(pieces, func(p cause.Piece) bool {
+			return a.Rows[p.Row].Host == host || p.From >= 0 && a.Rows[p.From].Host == host
+		})
+		x, y := c.model.Bounds(first.Row, first.At), c.model.Bounds(last.Row, last.At)
+		out.Unordered = !x.Known || !y.Known || first.At+x.Above > last.At-y.Below
+	}
+	return out, c.err
+}
+
+// worded words pieces, and says what of them can be the longest. Like are the sums of like requests, whose clocks may have turned since.
+func (c *causes) worded(a *index.About, pieces []cause.Piece, like []*cause.Blame, turned int64) *Path {
+	out := &Path{Pieces: []Piece{}, Items: []PathItem{}, Beyond: []int{}}
 	b := c.model.Sum(pieces)
 	for i := range pieces {
 		out.Pieces = append(out.Pieces, c.piece(a, b, &pieces[i]))
 	}
-	like, apart := c.like(request)
-	beyond := b.Beyond(cause.Typical(like), turn(a, r, c.model, apart))
+	beyond := b.Beyond(cause.Typical(like), turned)
 	out.Like = len(like)
 	for i := range b.Items {
 		it := &b.Items[i]
@@ -90,7 +144,7 @@ func (t *Timeline) Path(request int) (*Path, error) {
 	if len(like) >= leastFew {
 		out.Beyond = beyond.Largest()
 	}
-	return out, c.err
+	return out
 }
 
 // itemName names an item by what a thread did, else by its slice.

@@ -14,6 +14,7 @@ import (
 type Requests interface {
 	Requests(q RequestQuery) (*RequestList, error)
 	Path(request int) (*Path, error)
+	PathBetween(from, to int64) (*Path, error)
 }
 
 // RequestQuery chooses requests. The zero value is the slowest 100.

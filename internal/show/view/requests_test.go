@@ -2,6 +2,7 @@ package view
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -150,6 +151,39 @@ func TestNumbersAreAskedForByHTTP(t *testing.T) {
 	s := shop(t)
 	for address, want := range map[string]int{
 		"/api/numbers": 200, "/api/numbers?from=0&to=50000000&without=0-1": 200, "/api/numbers?without=3-1": 400, "/api/numbers?without=99": 400, "/api/numbers?to=x": 400,
+	} {
+		w := httptest.NewRecorder()
+		Handler(s).ServeHTTP(w, httptest.NewRequest("GET", address, nil))
+		if w.Code != want {
+			t.Errorf("%s: status %d, want %d: %s", address, w.Code, want, w.Body)
+		}
+	}
+}
+
+func TestThePathBetweenTwoEventsLeadsBackToTheEarlierOne(t *testing.T) {
+	s := shop(t)
+	list, err := s.Requests(RequestQuery{Text: "get", Sort: "begin"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := list.Requests[indextest.SlowRender]
+	p, err := s.PathBetween(r.Event, r.Last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := r.Begin
+	for _, x := range p.Pieces {
+		if x.Begin != at {
+			t.Fatalf("a gap at %d before %+v", at, x)
+		}
+		at = x.End
+	}
+	if at != r.Begin+r.Total || p.Request.Total != r.Total || !p.Reaches || p.Unordered {
+		t.Errorf("the path ends at %d, not at %d: %+v", at, r.Begin+r.Total, p)
+	}
+	for address, want := range map[string]int{
+		fmt.Sprintf("/api/path?from=%d&to=%d", r.Event, r.Last): 200, fmt.Sprintf("/api/path?from=%d&to=%d", r.Last, r.Event): 400,
+		"/api/path?from=0&to=999999999": 400, "/api/path?from=x&to=1": 400, "/api/path?from=1": 400,
 	} {
 		w := httptest.NewRecorder()
 		Handler(s).ServeHTTP(w, httptest.NewRequest("GET", address, nil))
