@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +24,7 @@ type requestFlags struct {
 	sort    string
 	json    bool
 	groups  bool
+	packets int
 }
 
 func newRequests() *cobra.Command {
@@ -49,12 +51,13 @@ network are by one clock each, and exact. Where one end alone was recorded the r
 	flags.StringVar(&f.sort, "sort", "total", "the first by `WHAT`: total, server, network, client, beyond, begin")
 	flags.BoolVar(&f.json, "json", false, "print a line of JSON for each, with the pieces of its path")
 	flags.BoolVar(&f.groups, "percentiles", false, "print percentiles for each name and pair of hosts instead")
+	flags.IntVar(&f.packets, "packets", view.DefaultPackets, "look at the first `N` packets, some 150 bytes of memory each")
 	flags.StringVar(&f.index, "index", "", "keep the index as `FILE`, to be used again without the traces")
 	f.filterFlags.add(cmd)
 	f.methodFlags.add(cmd, append(align.Methods(), pipeline.AsRecorded))
 	f.quietFlag.add(cmd)
 	completions(cmd, map[string]cobra.CompletionFunc{
-		"slowest": choices("10", "100"), "match": choices(), "sort": choices(view.RequestSorts()...),
+		"slowest": choices("10", "100"), "packets": choices(), "match": choices(), "sort": choices(view.RequestSorts()...),
 	})
 	return cmd
 }
@@ -70,14 +73,22 @@ func (f *requestFlags) run(cmd *cobra.Command, args []string) error {
 	if err := q.Check(); err != nil {
 		return wrong("--%v", err)
 	}
+	if f.packets < 1 {
+		return wrong("--packets %d: want 1 or more", f.packets)
+	}
 	t, broken, err := f.timeline(cmd, args)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
+	t.LimitPackets(f.packets)
 	list, err := t.Requests(q)
 	if err != nil {
 		return err
+	}
+	if list.UpTo != 0 {
+		broken = append(broken, fmt.Sprintf("requests after %s are not listed: there are more than %d packets (--packets)",
+			time.Unix(0, int64(t.About().Origin)+list.UpTo).UTC().Format("2006-01-02 15:04:05.000000000"), f.packets))
 	}
 	out := cmd.OutOrStdout()
 	switch {

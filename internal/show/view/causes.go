@@ -23,6 +23,8 @@ type causes struct {
 	of      []int32 // of each request, its group
 	texts   map[string]int32
 	world   *thread.World // nil where no threads are recorded
+	most    int           // packets that are held
+	upTo    int64         // the instant after which no packet was read, 0 if all were
 }
 
 // groupKey is what like requests have in common.
@@ -66,12 +68,13 @@ func (c *causes) build(t *Timeline) error {
 			return err
 		}
 	}
-	w, err := readWires(t, a, m)
+	w, err := readWires(t, a, m, cmp.Or(c.most, DefaultPackets))
 	if err != nil {
 		return err
 	}
 	m.Texts, c.texts = []string{""}, map[string]int32{"": 0}
 	if w != nil {
+		c.upTo = w.upTo
 		w.replace(m)
 		m.Found = w.requests(c.text)
 	}

@@ -54,6 +54,7 @@ type RequestList struct {
 	Requests []Request      `json:"requests"`
 	Groups   []RequestGroup `json:"groups"`         // of those chosen, the largest 200
 	None     string         `json:"none,omitempty"` // why none are listed
+	UpTo     int64          `json:"upTo,omitempty"` // where packets are too many: the instant after which none was read, ns since the origin
 }
 
 // Request is a request. Times are ns; instants, since the origin.
@@ -121,7 +122,7 @@ func (t *Timeline) Requests(q RequestQuery) (*RequestList, error) {
 	}
 	a := t.About()
 	words := strings.Fields(strings.ToLower(q.Text))
-	out := &RequestList{Count: len(c.list), Requests: []Request{}, Groups: []RequestGroup{}}
+	out := &RequestList{Count: len(c.list), UpTo: c.upTo, Requests: []Request{}, Groups: []RequestGroup{}}
 	wanted := make([]bool, len(c.groups))
 	for g := range c.groups {
 		key := &c.groups[g]

@@ -24,11 +24,15 @@ type wires struct {
 	numbers map[[2]netip.AddrPort]int32
 	found   []wire.Request
 	world   *thread.World
+	upTo    int64 // the instant after which no packet was read, 0 if all were
 }
 
-// mostPackets bounds the packets that are held, some 150 bytes each. Without more, the requests of a larger timeline are those of its
-// first packets, which the list says.
-const mostPackets = 8 << 20
+// DefaultPackets is how many packets requests are found in, unless [Timeline.LimitPackets] says otherwise: some 150 bytes of memory each.
+const DefaultPackets = 8 << 20
+
+// LimitPackets bounds the packets that requests are found in, before they are first asked for. The requests of a timeline with more are
+// those of its first packets, up to UpTo of the list.
+func (t *Timeline) LimitPackets(most int) { t.causes.most = most }
 
 var errEnough = errors.New("enough packets")
 
@@ -124,8 +128,8 @@ func (r *packetReader) read(e *index.Scanned, host int) (p wire.Packet, from, to
 	return p, netip.AddrPortFrom(f, uint16(number(2))), netip.AddrPortFrom(t, uint16(number(4))), udp, true, nil
 }
 
-// readWires reads the packets of a timeline; nil if it has none.
-func readWires(t *Timeline, a *index.About, m *cause.Model) (*wires, error) {
+// readWires reads the packets of a timeline, so many at most; nil if it has none.
+func readWires(t *Timeline, a *index.About, m *cause.Model, most int) (*wires, error) {
 	r := newPacketReader(t, a)
 	threads := newThreadReader(t, a, m)
 	w := &wires{set: wire.NewSet(), row: make(map[int]int), stamps: make([][]int64, len(a.Hosts)), others: make([]map[int64]int32, len(a.Hosts)),
@@ -139,7 +143,7 @@ func readWires(t *Timeline, a *index.About, m *cause.Model) (*wires, error) {
 		}
 	}
 	byKernel := make([]bool, len(a.Hosts)) // the kernel's packets are recorded: those of a capture are the same
-	left := mostPackets
+	left := most
 	var captured []capturedPacket
 	wanted := func(class int) bool { return r.wants(class) || threads.wants(class) }
 	err := t.Scan(wanted, func(e *index.Scanned) error {
@@ -152,6 +156,7 @@ func readWires(t *Timeline, a *index.About, m *cause.Model) (*wires, error) {
 			return err
 		}
 		if left--; left < 0 {
+			w.upTo = max(e.At, 1)
 			return errEnough
 		}
 		switch {

@@ -81,7 +81,7 @@ export const Held = {
     const value = { total: (/** @type {any} */ r) => r.total, beyond: (/** @type {any} */ r) => r.beyond, server: (/** @type {any} */ r) => r.serverTime, network: (/** @type {any} */ r) => r.network, client: (/** @type {any} */ r) => r.clientTime, begin: (/** @type {any} */ r) => -r.begin }[sort] ?? ((/** @type {any} */ r) => r.total);
     const chosen = all.requests.filter((/** @type {any} */ r) => holds(`${r.name} ${hostOf(r.client)} ${hostOf(r.server)}`) && (from === undefined || to === undefined || (r.begin < to && r.begin + r.total >= from)));
     chosen.sort((/** @type {any} */ a, /** @type {any} */ b) => value(b) - value(a) || a.id - b.id);
-    return { count: all.count, matched: chosen.length, held: all.requests.length, requests: chosen.slice(0, n), groups: all.groups.filter((/** @type {any} */ g) => holds(`${g.name} ${host(g.client)} ${host(g.server)}`)) };
+    return { count: all.count, matched: chosen.length, held: all.requests.length, upTo: all.upTo, requests: chosen.slice(0, n), groups: all.groups.filter((/** @type {any} */ g) => holds(`${g.name} ${host(g.client)} ${host(g.server)}`)) };
   },
   async numbers() { throw new Error("One file does not hold all events, so nothing is counted; meridian view counts."); },
   async path(/** @type {number} */ request) {

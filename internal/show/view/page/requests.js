@@ -104,7 +104,8 @@ export function start() {
       if (mine !== asked) return;
       list.update(found.requests);
       groups.update(found.groups);
-      said.textContent = found.none ?? `${grouped(found.requests.length)} of ${plural(found.matched, "request")}${found.matched < found.count ? ` of ${grouped(found.count)} in all` : ""}${found.held && found.held < found.count ? `; this file holds the ${grouped(found.held)} slowest` : ""}`;
+      const cut = found.upTo === undefined ? "" : `; too many packets: none was read after ${Time.since(found.upTo)}`;
+      said.textContent = found.none ?? `${grouped(found.requests.length)} of ${plural(found.matched, "request")}${found.matched < found.count ? ` of ${grouped(found.count)} in all` : ""}${found.held && found.held < found.count ? `; this file holds the ${grouped(found.held)} slowest` : ""}${cut}`;
       if (current) list.mark(found.requests.find((r) => r.id === current?.id) ?? null);
     } catch (/** @type {any} */ error) {
       if (mine === asked) said.textContent = error.message;

@@ -368,6 +368,7 @@ export interface RequestList {
   requests: TimelineRequest[];
   groups: RequestGroup[];
   none?: string; // why none are listed
+  upTo?: number; // where packets are too many: of later ones none was read
 }
 
 /** A part of a critical path: a stretch of a row, or a message on its way from one. */
