@@ -18,6 +18,7 @@ func TestRequests(t *testing.T) {
 		{"TheSlowestRequestIsFoundWithItsCause", b.TheSlowestRequestIsFoundWithItsCause},
 		{"RequestsAreSortedFilteredAndCounted", b.RequestsAreSortedFilteredAndCounted},
 		{"NumbersOfAStretchAreCompleteAndSaved", b.NumbersOfAStretchAreCompleteAndSaved},
+		{"WaitsForLocksAndForPacketsSentAgainAreSaidInWords", b.WaitsForLocksAndForPacketsSentAgainAreSaidInWords},
 		{"WhatTheBoundsLeaveOpenIsSaidToBeUndecided", b.WhatTheBoundsLeaveOpenIsSaidToBeUndecided},
 	})
 }
@@ -85,6 +86,25 @@ func (b *panelBrowser) WhatTheBoundsLeaveOpenIsSaidToBeUndecided(t *testing.T) {
 			{ name: "work", host: 1, fromHost: -1, estimate: 40, low: 40, high: 40, beyondLow: 1, beyondHigh: 2 }, { name: "", host: 1, fromHost: 0, estimate: 20, low: 10, high: 50, beyondLow: 5, beyondHigh: 9 }], ...`+c.path+` }, (ns) => ns + "ns"))`)
 		if got[0] != c.total || got[1] != c.beyond {
 			t.Errorf("%s: %q, want %q and %q", name, got, c.total, c.beyond)
+		}
+	}
+}
+
+func (b *panelBrowser) WaitsForLocksAndForPacketsSentAgainAreSaidInWords(t *testing.T) {
+	l := b.load(t)
+	value[bool](l, `(Object.assign(globalThis.App, { about: { hosts: [{ name: "a" }, { name: "b" }], rows: [{ name: "r", host: 0 }, { name: "s", host: 1 }] }, hostOf: (row) => globalThis.App.about.hosts[row] }), true)`)
+	for ask, want := range map[string]string{
+		`Path.locked({ holder: 0, total: 9, elsewhere: 5, unknown: 0, hosts: [1] }, write)`:     "The lock on a was held across hosts: it was waited for 9ns, of that 5ns while its holder (r) waited for b, by the clock of a alone.",
+		`Path.locked({ holder: 0, total: 9, elsewhere: 5, unknown: 2, hosts: [1] }, write)`:     "The lock on a was held across hosts: it was waited for 9ns, of that 5ns while its holder (r) waited for b, by the clock of a alone. For 2ns it is not known what the holder waited for.",
+		`Path.locked({ holder: 0, total: 9, elsewhere: 0, unknown: 2, hosts: [] }, write)`:      "Undecided whether the lock on a was held across hosts: it was waited for 9ns. For 2ns it is not known what the holder waited for.",
+		`Path.locked({ holder: 0, total: 9, elsewhere: 0, unknown: 0, hosts: [] }, write)`:      "The lock on a was held there alone: it was waited for 9ns, and its holder (r) waited for no other host.",
+		`Path.again({ pieces: [sent(1, 1), { from: 1, row: 0, depth: 0 }] }, write).join("|")`:  "Sent again: a packet, 7ns after its first sending by the clock of b alone. a waited for it.",
+		`Path.again({ pieces: [sent(0, 0), { from: 0, row: 1, depth: 0 }] }, write).join("|")`:  "Sent again: a packet, 7ns after its first sending by the clock of a alone. a waited for the answer.",
+		`Path.again({ pieces: [{ from: -1, row: 0, name: "CPU", depth: 0 }] }, write).join("")`: "",
+	} {
+		got := value[string](l, `((write, sent) => `+ask+`)((ns) => ns + "ns", (row, depth) => ({ from: -1, row, depth, name: "retransmission", detail: "a packet", begin: 3, end: 10 }))`)
+		if got != want {
+			t.Errorf("%s: %q, want %q", ask, got, want)
 		}
 	}
 }

@@ -3,6 +3,7 @@
 package viewtest
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -18,6 +19,7 @@ func TestQuestionsAreAnsweredFromTheFirstView(t *testing.T) {
 	b := startPanelBrowser(t)
 	shop := func(t *testing.T) view.Data { return timelineOf(t, indextest.Shop(t, "")) }
 	forty := func(*testing.T) view.Data { return newScene("") }
+	kernels := func(t *testing.T) view.Data { return timelineOf(t, indextest.Kernels(t)) }
 	two := func(t *testing.T) view.Data {
 		before := timelineOf(t, indextest.Shop(t, ""))
 		before.Against(timelineOf(t, indextest.ShopAfter(t, "")), "before", "after")
@@ -73,6 +75,18 @@ func TestQuestionsAreAnsweredFromTheFirstView(t *testing.T) {
 			a.key("V")
 			a.until(againstRows+`.length === 11`, "nothing is compared")
 		}, []string{"query db ▲ +4", "message on its way client → cart within noise, bounds", "How runs differ among themselves is not known from one run of each"}},
+		{"WhichHostsRunQueueMadeARequestSlow", kernels, pathOf(5), []string{
+			"15.46 ms in all. The longest part: run queue on db (12.01 ms).", "Beyond 19 like requests: run queue on db (12.00 ms).",
+			"run queue (CPU 0 ran thread 333) db · database 12.01 ms exact", "run queue (CPU 0 ran thread 222) server · worker 2.010 ms exact"}},
+		{"WhichPacketWasSentAgainAndWhatWaitedForIt", kernels, pathOf(1), []string{
+			"The longest part: retransmission on server (30.00 ms).",
+			"Sent again: 10.0.0.2:7000 → 10.0.0.1:40000, 16 bytes from sequence number 129, 30.00 ms after its first sending by the clock of server alone. client waited for it."}},
+		{"WhetherALockIsHeldAcrossHosts", kernels, pathOf(2), []string{
+			"The longest part: sleep on db (24.99 ms).",
+			"The lock on server was held across hosts: it was waited for 26.25 ms, of that 25.41 ms while its holder (writer) waited for db, by the clock of server alone."}},
+		{"WhetherALockIsHeldOnOneHost", kernels, pathOf(4), []string{
+			"The longest part: lock on server (17.77 ms).",
+			"The lock on server was held there alone: it was waited for 17.77 ms, and its holder (writer) waited for no other host."}},
 	} {
 		rules = append(rules, rule{q.name, func(t *testing.T) {
 			a := &asker{panelPage: b.serve(t, q.data(t), "light", "")}
@@ -90,6 +104,16 @@ func TestQuestionsAreAnsweredFromTheFirstView(t *testing.T) {
 		}})
 	}
 	run(t, rules)
+}
+
+// pathOf asks for the path of the request that took longest, second longest and so on.
+func pathOf(nth int) func(*asker) {
+	return func(a *asker) {
+		a.key("q")
+		a.until(requestRows+`.length > 20`, "no requests are listed")
+		a.click(fmt.Sprintf(`#panel-requests tbody tr:nth-child(%d) .pick`, nth), "")
+		a.until(`document.querySelector(".path-total")`, "there is no path")
+	}
 }
 
 // asker counts what is done to a page.

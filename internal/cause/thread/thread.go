@@ -23,6 +23,7 @@
 package thread
 
 import (
+	"net/netip"
 	"sort"
 
 	"meridian/internal/cause"
@@ -140,6 +141,9 @@ type World struct {
 	hosts []*Host
 	of    map[*wire.Packet]*packet
 	model *cause.Model
+
+	// Ends names the sender and the receiver of a connection's packets of one direction; nil leaves them out.
+	Ends func(connection int32, direction uint8) (from, to netip.AddrPort)
 }
 
 // NewWorld returns a world of as many hosts, of which nothing is known yet. Bounds come from the model.

@@ -85,6 +85,16 @@ func (w *walk) way(sent, received *packet, depth int) {
 	w.pieces = append(w.pieces, cause.Piece{Row: w.hosts[received.Host].row, From: w.hosts[sent.Host].row, Begin: sent.At, End: received.At, Class: -1, Depth: depth})
 }
 
+// named says which packet one is.
+func (w *walk) named(p *packet) string {
+	ends := ""
+	if w.Ends != nil {
+		from, to := w.Ends(p.Connection, p.Direction)
+		ends = fmt.Sprintf("%s → %s, ", from, to)
+	}
+	return fmt.Sprintf("%s%d bytes from sequence number %d", ends, p.Length, p.Seq)
+}
+
 // thread walks a thread back from t to a bound. Request is the packet that began what it does, which it may have waited for.
 func (w *walk) thread(of waiter, t, bound int64, request *packet) {
 	th := of.h.threads[of.tid]
@@ -138,8 +148,11 @@ func (h *Host) ran(cpu int32, from, to int64) string {
 			longest, who = d, list[i].tid
 		}
 	}
-	if who < 0 {
+	switch {
+	case who < 0:
 		return fmt.Sprintf("CPU %d", cpu)
+	case who == 0:
+		return fmt.Sprintf("CPU %d was idle", cpu)
 	}
 	return fmt.Sprintf("CPU %d ran thread %d", cpu, who)
 }
@@ -303,7 +316,7 @@ func (w *walk) away(q, request *packet, depth int) {
 		}
 	}
 	if first := w.of[q.Earlier]; q.Earlier != nil && first != nil && first.At > request.At {
-		w.add(of, cause.Retransmission, first.At, t, "")
+		w.add(of, cause.Retransmission, first.At, t, w.named(q))
 		t = first.At
 	}
 	t, of.tid = w.held(of, q, t, request.At)
@@ -341,7 +354,7 @@ func (w *walk) sent(of waiter, s *packet, bound int64) (int64, int32) {
 		return s.At, of.tid
 	}
 	if first := w.of[s.Earlier]; s.Earlier != nil && first != nil {
-		w.add(of, cause.Retransmission, max(first.At, bound), s.At, "")
+		w.add(of, cause.Retransmission, max(first.At, bound), s.At, w.named(s))
 		if first.At <= bound {
 			return bound, of.tid
 		}

@@ -18,6 +18,7 @@ type Path struct {
 	Beyond        []int      `json:"beyond"` // the same of what is beyond like requests
 	Like          int        `json:"like"`   // how many these are
 	Contradiction bool       `json:"contradiction,omitempty"`
+	Locks         []LockWait `json:"locks,omitempty"`
 	// Of a path between two events: whether it passes the first one's host, and whether the clocks leave open which was first.
 	Reaches   bool `json:"reaches,omitempty"`
 	Unordered bool `json:"unordered,omitempty"`
@@ -30,7 +31,7 @@ type Piece struct {
 	Begin      int64  `json:"begin"`
 	End        int64  `json:"end"`
 	Name       string `json:"name"`             // what the thread did, where its states are known; else the deepest slice, "" for none
-	Detail     string `json:"detail,omitempty"` // the call it waited in, or who had the processor
+	Detail     string `json:"detail,omitempty"` // the call it waited in, who had the processor, or the packet
 	Depth      int    `json:"depth"`
 	Low        *int64 `json:"low,omitempty"` // of a message's delay, where it is bounded
 	High       *int64 `json:"high,omitempty"`
@@ -140,7 +141,7 @@ func (c *causes) worded(a *index.About, pieces []cause.Piece, like []*cause.Blam
 		}
 		out.Items = append(out.Items, x)
 	}
-	out.Total, out.Contradiction = b.Largest(), b.Contradiction
+	out.Total, out.Contradiction, out.Locks = b.Largest(), b.Contradiction, locksOf(a, pieces)
 	if len(like) >= leastFew {
 		out.Beyond = beyond.Largest()
 	}

@@ -181,6 +181,7 @@ func readWires(t *Timeline, a *index.About, m *cause.Model, most int) (*wires, e
 	w.found = w.set.Requests()
 	if threads.world.Threads() {
 		w.world = threads.world
+		w.world.Ends = w.set.Ends
 	}
 	return w, nil
 }

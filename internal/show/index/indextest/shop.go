@@ -61,15 +61,7 @@ func build(t testing.TB, path string, requests int, s *shop) *index.Index {
 	}
 	for h, host := range []string{"client", "cart", "db"} {
 		l.Hosts = append(l.Hosts, host)
-		m := clock.Identity()
-		if h > 0 {
-			const begin, end = clock.HostTime(shopOrigin - 1e9), clock.HostTime(shopOrigin + 10e9)
-			at := func(by int64) clock.Curve {
-				return clock.Curve{{X: begin, Y: clock.TimelineTime(int64(begin) + by)}, {X: end, Y: clock.TimelineTime(int64(end) + by)}}
-			}
-			m = clock.Map{Low: at(-ShopBound), Mid: at(0), High: at(ShopBound)}
-		}
-		l.Maps = append(l.Maps, trace.HostMap{Host: h, Map: &m})
+		l.Maps = append(l.Maps, trace.HostMap{Host: h, Map: shopClock(h)})
 		l.Streams = append(l.Streams, trace.Stream{Name: "process", Host: host, Kind: trace.Process, ID: int64(10 + h), Parent: -1})
 	}
 	for i := range int64(requests) {
@@ -84,6 +76,19 @@ func build(t testing.TB, path string, requests int, s *shop) *index.Index {
 		}
 		return nil
 	})
+}
+
+// shopClock is that of a host: the first one's is the reference, others are known to ShopBound.
+func shopClock(host int) *clock.Map {
+	m := clock.Identity()
+	if host > 0 {
+		const begin, end = clock.HostTime(shopOrigin - 1e9), clock.HostTime(shopOrigin + 10e9)
+		at := func(by int64) clock.Curve {
+			return clock.Curve{{X: begin, Y: clock.TimelineTime(int64(begin) + by)}, {X: end, Y: clock.TimelineTime(int64(end) + by)}}
+		}
+		m = clock.Map{Low: at(-ShopBound), Mid: at(0), High: at(ShopBound)}
+	}
+	return &m
 }
 
 const shopOrigin = 1_700_000_000_000_000_000

@@ -6,7 +6,7 @@ import { make, button, name, section, table, grouped } from "./elements.js";
 import * as Elements from "./elements.js";
 import * as Time from "./time.js";
 
-/** @import { PathItem, PathPiece, RequestPath } from "./types.js" */
+/** @import { LockWait, PathItem, PathPiece, RequestPath } from "./types.js" */
 
 const Least = 0.003; // of a path, from which a piece is listed by itself in the bar
 /** @type {RequestPath | null} */
@@ -35,7 +35,7 @@ export function pieceName(piece) {
   const host = App.hostOf(piece.row).name;
   if (piece.from >= 0) return `on the wire ${App.hostOf(piece.from).name} → ${host}`;
   if (piece.unresolved) return `${piece.name ? `${piece.name}: ` : ""}not resolved further`;
-  return `${piece.name || "no slice (waiting, or not recorded)"}${piece.assumed ? " (assumed)" : ""}`;
+  return `${piece.name || "no slice (waiting, or not recorded)"}${piece.detail ? ` (${piece.detail})` : ""}${piece.assumed ? " (assumed)" : ""}`;
 }
 
 /**
@@ -68,6 +68,29 @@ export function sentences({ request, items, total, beyond, like, contradiction }
     : `Beyond ${like} like requests, undecided: ${list(beyond, excess)}.`;
   return { total: `${duration(request.total)} in all. ${most}${wire}`, beyond: unusual };
 }
+
+/**
+ * locked says whether a lock was held across hosts, as far as that is recorded.
+ * @param {LockWait} lock
+ * @param {(ns: number) => string} duration
+ */
+export function locked({ holder, total, elsewhere, unknown, hosts }, duration) {
+  const here = App.hostOf(holder).name, who = App.about.rows[holder].name, open = unknown ? ` For ${duration(unknown)} it is not known what the holder waited for.` : "";
+  if (elsewhere) return `The lock on ${here} was held across hosts: it was waited for ${duration(total)}, of that ${duration(elsewhere)} while its holder (${who}) waited for ${hosts.map(hostName).join(", ")}, by the clock of ${here} alone.${open}`;
+  if (unknown) return `Undecided whether the lock on ${here} was held across hosts: it was waited for ${duration(total)}.${open}`;
+  return `The lock on ${here} was held there alone: it was waited for ${duration(total)}, and its holder (${who}) waited for no other host.`;
+}
+
+/**
+ * again says of each packet that was sent again who waited for it: the receiver, which lies less deep, for a reply; else the sender itself.
+ * @param {RequestPath} path
+ * @param {(ns: number) => string} duration
+ */
+export const again = ({ pieces: all }, duration) => all.flatMap((p, i) => {
+  if (p.from >= 0 || p.name !== "retransmission") return [];
+  const next = all[i + 1], reply = next && next.from >= 0 && next.depth < p.depth, sender = App.hostOf(p.row).name;
+  return [`Sent again: ${p.detail}, ${duration(p.end - p.begin)} after its first sending by the clock of ${sender} alone. ${reply ? `${App.hostOf(next.row).name} waited for it.` : `${sender} waited for the answer.`}`];
+});
 
 /**
  * bar is the path as one line of pieces; those too short for a pixel are joined with their neighbours.
@@ -126,7 +149,8 @@ export function show(path, box) {
   });
   const assumed = path.pieces.some((p) => p.assumed), unnamed = path.pieces.some((p) => p.from < 0 && !p.name);
   box.replaceChildren(
-    section("Critical path", make("p", { class: "path-total", "aria-live": "polite" }, name(said.total)), make("p", { class: "path-beyond" }, name(said.beyond)), bar(path),
+    section("Critical path", make("p", { class: "path-total", "aria-live": "polite" }, name(said.total)), make("p", { class: "path-beyond" }, name(said.beyond)),
+      ...[...again(path, App.duration), ...(path.locks ?? []).map((lock) => locked(lock, App.duration))].map((text) => make("p", { class: "path-wait" }, name(text))), bar(path),
       assumed ? make("p", { class: "note" }, "Assumed: what a row received in answer to its own message is taken to have been waited for. Spans with parents, or one row for each thread, make it exact.") : "",
       unnamed ? make("p", { class: "note" }, "No slice: nothing that was recorded says what the row did there. Record system calls and switches (meridian record --kernel), or slices of the program.") : "",
       make("p", { class: "buttons" }, button("clear the path", () => show(null, box)))),

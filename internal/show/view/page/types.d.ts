@@ -378,6 +378,7 @@ export interface PathPiece {
   begin: number;
   end: number;
   name: string;
+  detail?: string; // the call it waited in, who had the processor, or the packet
   depth: number;
   low?: number;
   high?: number;
@@ -405,6 +406,16 @@ export interface RequestPath {
   beyond: number[];
   like: number;
   contradiction?: boolean;
+  locks?: LockWait[];
+}
+
+/** A wait for a lock on a path, in ns. */
+export interface LockWait {
+  holder: number; // row
+  total: number;
+  elsewhere: number; // of that, while the holder waited for other hosts
+  unknown: number; // of that, while it is not known what the holder waited for
+  hosts: number[];
 }
 
 /** Lengths of slices, or delays of messages. */

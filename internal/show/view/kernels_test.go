@@ -1,0 +1,84 @@
+package view
+
+import (
+	"reflect"
+	"testing"
+
+	"meridian/internal/cause"
+	"meridian/internal/show/index"
+	"meridian/internal/show/index/indextest"
+)
+
+func TestThePathThroughThreadsNamesThePacketAndTheLock(t *testing.T) {
+	t.Parallel()
+	x, err := NewTimeline(indextest.Kernels(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	list, err := x.Requests(RequestQuery{Text: "client", Sort: "begin"})
+	if err != nil || len(list.Requests) != indextest.KernelRequests {
+		t.Fatalf("%d requests: %v", len(list.Requests), err)
+	}
+	const us = 1000
+	writer := 2
+	for i, c := range map[int]struct {
+		name   string // of what is beyond like requests
+		host   int
+		detail string // of the longest piece
+		locks  []LockWait
+	}{
+		indextest.LockAlone:  {"lock", 1, "", []LockWait{{writer, 17_770 * us, 0, 0, []int{}}}},
+		indextest.SentAgain:  {"retransmission", 1, "10.0.0.2:7000 → 10.0.0.1:40000, 16 bytes from sequence number 129", nil},
+		indextest.Queued:     {"run queue", 2, "CPU 0 ran thread 333", nil},
+		indextest.LockAcross: {"sleep", 2, "clock_nanosleep", []LockWait{{writer, 26_250 * us, 25_410 * us, 0, []int{2}}}},
+	} {
+		p, err := x.Path(list.Requests[i].ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		longest, sum := p.Pieces[0], int64(0)
+		for _, y := range p.Pieces {
+			if sum += y.End - y.Begin; y.End-y.Begin > longest.End-longest.Begin {
+				longest = y
+			}
+		}
+		if sum != p.Request.Total || longest.Detail != c.detail {
+			t.Errorf("request %d: pieces sum to %d of %d, the longest is %+v", i, sum, p.Request.Total, longest)
+		}
+		if len(p.Beyond) != 1 || p.Items[p.Beyond[0]].Name != c.name || p.Items[p.Beyond[0]].Host != c.host {
+			t.Errorf("request %d: %v of %+v is beyond like requests", i, p.Beyond, p.Items)
+		}
+		if !reflect.DeepEqual(p.Locks, c.locks) {
+			t.Errorf("request %d: locks are %+v, want %+v", i, p.Locks, c.locks)
+		}
+	}
+}
+
+func TestALockIsHeldAcrossHostsWhereItsHolderWaitedForAnother(t *testing.T) {
+	t.Parallel()
+	a := &index.About{Rows: []index.Row{{Host: 0}, {Host: 1}, {Host: 2}}}
+	at := int64(0)
+	piece := func(row, from, depth int, wait cause.Wait, s cause.State) cause.Piece {
+		at += 10
+		return cause.Piece{Row: row, From: from, Begin: at - 10, End: at, Depth: depth, Wait: wait, State: s}
+	}
+	run := func(depth int) cause.Piece { return piece(1, -1, depth, cause.NoWait, cause.CPU) }
+	holder := func(depth int, s cause.State) cause.Piece { return piece(1, -1, depth, cause.ForLock, s) }
+	for name, c := range map[string]struct {
+		pieces []cause.Piece
+		want   []LockWait
+	}{
+		"no lock":                                 {[]cause.Piece{run(1), piece(2, 1, 1, 0, 0), piece(2, -1, 2, 0, cause.CPU), piece(1, 2, 1, 0, 0), run(1)}, nil},
+		"before it another is asked":              {[]cause.Piece{piece(1, 2, 1, 0, 0), run(1), holder(2, cause.CPU), run(1), piece(2, 1, 1, 0, 0)}, []LockWait{{1, 10, 0, 0, []int{}}}},
+		"the wait begins there":                   {[]cause.Piece{run(1), piece(2, -1, 3, 0, cause.Sleep), piece(1, 2, 2, 0, 0), holder(2, cause.CPU), run(1)}, []LockWait{{1, 30, 20, 0, []int{2}}}},
+		"the holder's host asked is not recorded": {[]cause.Piece{run(1), holder(2, cause.Peer), holder(2, cause.CPU), run(1)}, []LockWait{{1, 20, 0, 10, []int{}}}},
+		"undecided":                               {[]cause.Piece{holder(2, cause.CPU), piece(2, -1, 3, 0, cause.Undecided), run(1)}, []LockWait{{1, 20, 0, 10, []int{2}}}},
+		"a lock behind a lock":                    {[]cause.Piece{run(1), piece(2, 1, 2, 0, 0), piece(2, -1, 4, cause.ForLock, cause.CPU), piece(1, 2, 2, 0, 0), holder(2, cause.CPU), run(1)}, []LockWait{{1, 40, 30, 0, []int{2}}}},
+		"two after each other":                    {[]cause.Piece{holder(2, cause.CPU), run(1), holder(2, cause.Sleep), holder(3, cause.Disk)}, []LockWait{{1, 10, 0, 0, []int{}}, {1, 20, 0, 0, []int{}}}},
+	} {
+		if got := locksOf(a, c.pieces); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
