@@ -232,6 +232,15 @@ func (a *account) partOf(f *file) (spool.Part, error) {
 	return x, nil
 }
 
+// renew takes that another file was put in place of one. Servers drop what was there before. It is not recorded any more, as what is cut off; but if the file
+// was seen to be gone it was counted, and is lost.
+func (a *account) renew(x renewed) {
+	delete(a.Files, x.f.name)
+	if x.gone {
+		a.settle(x.f.name, spool.Part{Size: x.whole, Packets: x.packets, Lacking: x.packets}, nil)
+	}
+}
+
 // settle enters what became of a file.
 func (a *account) settle(name string, x spool.Part, peers map[string]*peer) {
 	a.Counted[name] = true

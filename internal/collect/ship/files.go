@@ -17,12 +17,16 @@ import (
 type file struct {
 	name   string
 	class  int // of its stream: 0 is sent first
+	path   string
 	f      *os.File
+	info   fs.FileInfo // of f when it was opened
 	walker *walker
 	size   int64 // as it was seen last
 	whole  int64 // of which may be sent
 	gone   bool  // removed from the directory; what f still has may be sent
 	turn   int   // in the order in which files went
+	// replaced is that another file was under this name before: servers may have bytes of that one.
+	replaced bool
 }
 
 // document is a file that is replaced as a whole.
@@ -43,9 +47,18 @@ type directory struct {
 	trace    string  // UUID, "" as long as it is not known
 	vanished []*file // gone since the account took them
 	shrunk   []*file // cut off behind something that may have been sent, since the shipper took them
+	renewed  []renewed
 	turns    int
 	grew     bool   // a file has another size than the scan before saw
 	buffer   []byte // of the walkers, which walk one after the other
+}
+
+// renewed is a file in whose place another was put since the shipper took it.
+type renewed struct {
+	f       *file // as it is now
+	gone    bool  // the account has taken that there was no file of this name between
+	whole   int64 // of what was there before
+	packets int64
 }
 
 func newDirectory(dir string, classes Classes) *directory {
@@ -84,18 +97,55 @@ func (d *directory) scan() error {
 func (d *directory) measure(name string) error {
 	f := d.files[name]
 	if f == nil {
-		opened, err := os.Open(filepath.Join(d.dir, filepath.FromSlash(name)))
-		if errors.Is(err, fs.ErrNotExist) {
+		f = &file{name: name, class: d.classes.of(name), path: filepath.Join(d.dir, filepath.FromSlash(name)), walker: newWalker(name)}
+		if err := f.open(); errors.Is(err, fs.ErrNotExist) {
 			return nil // removed meanwhile
 		} else if err != nil {
 			return err
 		}
-		f = &file{name: name, class: d.classes.of(name), f: opened, walker: newWalker(name)}
 		d.files[name] = f
 		at, _ := slices.BinarySearchFunc(d.order, f, byClass)
 		d.order = slices.Insert(d.order, at, f)
+		return d.grow(f)
+	}
+	info, err := os.Stat(f.path)
+	if err == nil && os.SameFile(f.info, info) {
+		return d.growTo(f, info.Size())
+	}
+	if err == nil {
+		err = d.replace(f)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	return d.grow(f)
+}
+
+// open opens what the directory has under the name of a file.
+func (f *file) open() error {
+	opened, err := os.Open(f.path)
+	if err != nil {
+		return err
+	}
+	info, err := opened.Stat()
+	if err != nil {
+		return errors.Join(err, opened.Close())
+	}
+	f.f, f.info = opened, info
+	return nil
+}
+
+// replace begins a file again that another was put in place of: a recorder removes an empty capture of one that was killed, and creates its own under
+// that name. What is open would never grow again.
+func (d *directory) replace(f *file) error {
+	old, before := f.f, renewed{f: f, gone: f.gone && !slices.Contains(d.vanished, f), whole: f.whole, packets: f.walker.packets}
+	if err := f.open(); err != nil {
+		return err
+	}
+	d.vanished = slices.DeleteFunc(d.vanished, func(o *file) bool { return o == f })
+	f.walker, f.size, f.whole, f.gone, f.replaced = newWalker(f.name), 0, 0, false, true
+	d.renewed, d.grew = append(d.renewed, before), true
+	return old.Close()
 }
 
 // grow finds out how far an open file is whole.
@@ -104,10 +154,15 @@ func (d *directory) grow(f *file) error {
 	if err != nil {
 		return err
 	}
-	if info.Size() == f.size && f.whole == f.size {
+	return d.growTo(f, info.Size())
+}
+
+// growTo finds out how far an open file of some size is whole.
+func (d *directory) growTo(f *file, size int64) (err error) {
+	if size == f.size && f.whole == f.size {
 		return nil
 	}
-	f.size, d.grew = info.Size(), true
+	f.size, d.grew = size, true
 	if f.size < f.whole { // cut off behind a packet that looked whole
 		f.walker, f.whole = newWalker(f.name), 0
 		d.shrunk = append(d.shrunk, f)

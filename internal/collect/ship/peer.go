@@ -48,6 +48,8 @@ type progress struct {
 	// unsure is that the directory had the file no more when the server said what it has of it: that may be other bytes than were recorded,
 	// if it was never acknowledged and the server lost power since.
 	unsure bool
+	// cleared is that the server has no bytes of the file that this one has replaced, once it has dropped what it was told to.
+	cleared bool
 }
 
 // sending is when bytes were sent, up to where, and on which way.
@@ -143,9 +145,17 @@ func (p *peer) opened(d *directory, trusted bool, now time.Time, have []wire.Sta
 		if err != nil {
 			return err
 		}
-		at := &progress{sent: min(same, f.whole), have: min(same, f.whole)}
+		if was := before[s.Name]; f.replaced && s.Checked > 0 && (was == nil || !was.cleared || !was.cutting.IsZero()) {
+			same = 0 // what lies before the checksums may be the other file's
+		}
+		at := &progress{sent: min(same, f.whole), have: min(same, f.whole), cleared: true}
 		if p.files[s.Name] = at; same < s.Have {
 			at.cutting = now.Add(-stuckAfter) // at once
+		}
+	}
+	for name, f := range d.files {
+		if f.replaced && p.files[name] == nil {
+			p.of(name).cleared = true
 		}
 	}
 	return nil

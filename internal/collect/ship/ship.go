@@ -310,14 +310,18 @@ func (s *Shipper) scan() error {
 	if s.d.grew {
 		s.grew.Store(true)
 	}
-	for _, f := range s.d.shrunk {
-		for _, p := range s.peers {
-			if err := s.cutBack(p, f, now); err != nil {
-				return err
-			}
+	for _, x := range s.d.renewed {
+		s.account.renew(x)
+		if err := s.cutBack(x.f, 0, now); err != nil {
+			return err
 		}
 	}
-	s.d.shrunk = s.d.shrunk[:0]
+	for _, f := range s.d.shrunk {
+		if err := s.cutBack(f, f.whole, now); err != nil {
+			return err
+		}
+	}
+	s.d.renewed, s.d.shrunk = s.d.renewed[:0], s.d.shrunk[:0]
 	s.unread = err
 	if err != nil && err.Error() != s.warned {
 		s.warned = err.Error()
@@ -326,13 +330,25 @@ func (s *Shipper) scan() error {
 	return nil
 }
 
-// cutBack has a server drop what the directory has no more of a file. Then the server is asked what it has: chunks may still be on their way.
-func (s *Shipper) cutBack(p *peer, f *file, now time.Time) error {
-	if at := p.files[f.name]; p.state != open || f.gone || at == nil || max(at.sent, at.have) <= f.whole {
-		return nil
+// cutBack has servers drop what the directory has no more of a file: all behind an offset. Then they are asked what they have: chunks may still be on their way.
+func (s *Shipper) cutBack(f *file, to int64, now time.Time) error {
+	for _, p := range s.peers {
+		at := p.files[f.name]
+		if at == nil {
+			continue
+		}
+		if to == 0 {
+			at.cleared = false
+		}
+		if p.state != open || f.gone || max(at.sent, at.have) <= to {
+			continue
+		}
+		p.state, p.retry = idle, now
+		if err := s.publish(&wire.Chunk{Kind: wire.Cut, File: f.name, Offset: to}, nil); err != nil { // behind the chunks
+			return err
+		}
 	}
-	p.state, p.retry = idle, now
-	return s.publish(&wire.Chunk{Kind: wire.Cut, File: f.name, Offset: f.whole}, nil) // behind the chunks
+	return nil
 }
 
 // meet notes that a server is there, and asks it if it is to store this host.
