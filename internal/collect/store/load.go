@@ -104,10 +104,13 @@ func (s *Store) alone(name string) (end func()) {
 	}
 }
 
-// count notes that a host has more sessions or less.
+// count notes that a host has more sessions or less. Before the sessions on the disk were counted there is nothing to note.
 func (s *Store) count(name string, n int) {
 	s.counting.Lock()
 	defer s.counting.Unlock()
+	if s.counts == nil {
+		return
+	}
 	if s.counts[name] += n; s.counts[name] <= 0 {
 		delete(s.counts, name)
 	}
