@@ -75,6 +75,7 @@ type Outcome struct {
 	// Packets is how many packets were written as a capture; nil if no capture was written.
 	Packets  *int64
 	Written  []Written
+	Lost     map[string]input.Lost // what recorders counted as lost, by host of the trace; hosts without losses are absent
 	Warnings []string
 	missed   bool     // something that was asked for fits nothing
 	absent   []string // what of it was asked for by name, or lies beside the timeline
@@ -145,9 +146,21 @@ func (o *Options) ReadAndMatch(ctx context.Context, traces []input.Trace, w *tra
 }
 
 func newOutcome(o *Ordered, w *trace.Warnings) *Outcome {
-	out := &Outcome{Report: o.Report, Broken: slices.Clone(o.Broken)}
+	out := &Outcome{Report: o.Report, Broken: slices.Clone(o.Broken), Lost: lostBy(o.recordings)}
 	out.miss(o.misses, w)
 	return out
+}
+
+// lostBy adds up by host what recordings lack.
+func lostBy(recordings []recording) map[string]input.Lost {
+	all := make(map[string]input.Lost)
+	for _, x := range recordings {
+		if x.Lost != (input.Lost{}) {
+			sum := all[x.Host]
+			all[x.Host] = input.Lost{Events: sum.Events + x.Lost.Events, Packets: sum.Packets + x.Lost.Packets}
+		}
+	}
+	return all
 }
 
 // miss notes what was asked for and fits nothing.

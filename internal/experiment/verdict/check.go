@@ -80,6 +80,8 @@ func (r *Report) pair(c *file.Check, out *CheckResult, p *filter.Result) {
 	case p.Undecided+p.WithinOpen > 0:
 		out.Reason = fmt.Sprintf("%d of %d are nearer to the threshold than the clocks' bounds: %s", p.Undecided+p.WithinOpen, p.Count, caseText(p.Beyond))
 		out.Host = p.Beyond.To
+	case r.lostEvents() != "":
+		out.Host, out.Reason = r.Timeline.Lost[0].Host, fmt.Sprintf("%s: a pair that breaks the threshold may be among them; none of %d does", r.lostEvents(), p.Count)
 	default:
 		out.Answer, out.Reason = Yes, fmt.Sprintf("%d pairs; median %v, p99 %v, longest %s", p.Count, time.Duration(p.MedianNs), time.Duration(p.P99Ns), caseText(p.Longest))
 	}
@@ -117,6 +119,8 @@ func (r *Report) inversions(c *file.Check, out *CheckResult) {
 		out.Reason = "no message between hosts was recorded"
 	case q.InversionsBeyondGranularity > c.Count:
 		out.Reason = fmt.Sprintf("%d of %d messages appear received before they were sent, within the bounds", q.InversionsBeyondGranularity, q.Messages)
+	case r.lostEvents() != "":
+		out.Host, out.Reason = r.Timeline.Lost[0].Host, r.lostEvents()+": messages received before they were sent may be among them"
 	default:
 		out.Answer, out.Reason = Yes, fmt.Sprintf("%d of %d messages", q.InversionsBeyondGranularity, q.Messages)
 	}

@@ -102,6 +102,7 @@ func (r *Report) align(ctx context.Context, run *file.Run, extra []string) error
 		t.Files = append(t.Files, filepath.Base(w.Path))
 	}
 	t.Warnings = out.Warnings
+	r.lose(run, out.Lost)
 	if out.Report != nil {
 		r.aligned = out.Report.Hosts
 		t.Reference, t.Assumption, t.Quality = out.Report.Reference, out.Report.Assumption, &out.Report.Quality

@@ -75,7 +75,7 @@ func (r *Report) print(out *strings.Builder) {
 	for _, c := range r.Checks {
 		fmt.Fprintf(out, "%-24s %-9s %s\n", printable(c.Name), c.Answer, printable(c.Reason))
 	}
-	for _, line := range slices.Concat(r.Run.Warnings, r.Promises, r.Problems) {
+	for _, line := range slices.Concat(r.Run.Warnings, r.lossWarnings(), r.Promises, r.Problems) {
 		fmt.Fprintf(out, "warning: %s\n", printable(line))
 	}
 	if f := r.Run.Cause; f != nil {

@@ -59,6 +59,9 @@ func table(out *strings.Builder, reports []*Report) {
 		for _, line := range append(r.Failures(), r.Open()...) {
 			fmt.Fprintln(out, printable(line))
 		}
+		for _, line := range r.lossWarnings() {
+			fmt.Fprintln(out, printable(r.label()+"warning: "+line))
+		}
 	}
 }
 

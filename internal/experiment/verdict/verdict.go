@@ -107,6 +107,7 @@ type Timeline struct {
 	Pairs      []filter.Result `json:"pairs,omitempty"`
 	Warnings   []string        `json:"warnings,omitempty"`
 	Files      []string        `json:"files,omitempty"`
+	Lost       []Loss          `json:"lost,omitempty"` // in the order of hosts
 }
 
 // Begin writes the report of a run that begins, and the file as resolved.

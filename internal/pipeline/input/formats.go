@@ -24,7 +24,9 @@ type events struct {
 	// marks are the message endpoints that the format states beside its events; nil where it states none.
 	marks *trace.Marks
 	// whole reports, once all events were read, whether none is known to be missing; nil: not known.
-	whole  func() bool
+	whole func() bool
+	// lost counts, once all events were read, what is known to be missing; nil: not known.
+	lost   func() Lost
 	tagged bool // message endpoints in events are keyed by tags, which are unique everywhere
 }
 
@@ -54,6 +56,10 @@ func openCTF(path string, w *trace.Warnings) (events, error) {
 		whole: func() bool {
 			n := t.Tally()
 			return !dropped && n.Discarded+n.Lost+n.Damaged+n.Broken == 0
+		},
+		lost: func() Lost {
+			n := t.Tally()
+			return Lost{Events: n.Discarded, Packets: n.Lost + n.Damaged + n.Broken}
 		},
 		open: func(w *trace.Warnings) (trace.Source, error) {
 			t, err := ctf.Open(path, w)

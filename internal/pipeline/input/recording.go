@@ -30,11 +30,17 @@ type Recording struct {
 	// Addresses are those that interfaces of each host had, as the recorder states it.
 	Addresses map[string][]netip.Addr
 
+	// Lost is what its counters say that it lacks. What a recorder dropped on purpose is no part of it.
+	Lost Lost
+
 	events  events
 	tagged  bool   // its marks are keyed by tags, which are unique everywhere: sensors wrote it
 	classes []bool // by class: there are events of it
 	late    int64  // ns that an event came after a later one, at most
 }
+
+// Lost counts what was lost of a recording: events that had no room, and packets of a stream, which are many events each.
+type Lost struct{ Events, Packets int64 }
 
 // RecordedHost is the events that a recording has of one host.
 type RecordedHost struct {
@@ -116,6 +122,9 @@ func readRecording(ctx context.Context, in Trace, w *trace.Warnings) (*Recording
 	}
 	if x.Capture != nil {
 		x.Capture.Whole = x.Capture.Whole && e.whole != nil && e.whole()
+	}
+	if e.lost != nil {
+		x.Lost = e.lost()
 	}
 	if closing := source.Close(); err == nil {
 		err = closing
