@@ -70,7 +70,7 @@ func TestTheTutorialOfExperimentsRuns(t *testing.T) {
 		case strings.HasPrefix(block, "daemon: {"): // what is said, not run
 		default:
 			for line := range strings.Lines(block) {
-				words := strings.Fields(line)
+				words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "taskset -c 0,1 "))
 				switch {
 				case len(words) == 3 && words[0] == "meridian" && words[1] == "run" && strings.HasPrefix(words[2], "examples/"):
 					run("meridian", "run", "--check", filepath.Join(checkout, words[2]))

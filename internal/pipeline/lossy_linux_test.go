@@ -293,7 +293,8 @@ func TestRealTrafficOverALossyWireGivesNoWrongMessage(t *testing.T) {
 				t.Errorf("snap length %d, captures that miss %.1f%% and %.1f%%: %s", snap, 100*missed[0], 100*missed[1], v)
 			}
 			for class, both := range v.both {
-				if run == 0 && (both < 100 || 2*v.matched[class] < both) {
+				// IPv6 has no identifications: where a busy machine delays packets as long as repeats are apart, most are left out.
+				if four := v.ofFour; run == 0 && (both < 100 || 2*four[1][class] < four[0][class]) {
 					t.Errorf("snap length %d, %s: %s", snap, class, v)
 				}
 			}

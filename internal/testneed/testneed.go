@@ -14,6 +14,7 @@ import (
 
 // packages are the Debian packages of programs whose package has another name (tools/testall installs them in CI).
 var packages = map[string]string{
+	"sh": "dash", "touch": "coreutils",
 	"ip": "iproute2", "nft": "nftables", "setpriv": "util-linux", "unshare": "util-linux", "nsenter": "util-linux", "lttng": "lttng-tools",
 	"lttng-sessiond": "lttng-tools", "lttng-gen-tp": "liblttng-ust-dev", "gcc": "gcc libc6-dev", "cc": "gcc libc6-dev",
 	"clang++": "clang", "capinfos": "wireshark-common", "mergecap": "wireshark-common", "node": "nodejs", "gnuplot": "gnuplot-nox", "systemd-analyze": "systemd",

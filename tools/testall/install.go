@@ -30,6 +30,8 @@ var needs = []struct {
 	{programs: "babeltrace2", pkg: "babeltrace2", without: "what babeltrace2 says of CTF traces"},
 	{programs: "lttng-sessiond", pkg: "lttng-tools", without: "traces that LTTng records"},
 	{programs: "lttng-gen-tp", pkg: "liblttng-ust-dev", without: "traces that LTTng records"},
+	{programs: "sh", pkg: "dash", without: "experiments that run commands"},
+	{programs: "touch", pkg: "coreutils", without: "what agents' own lists permit"},
 	{programs: "strace", pkg: "strace", without: "whether the first system calls of a command are recorded"},
 	{programs: "setpriv", pkg: "util-linux", without: "what is recorded where something is not permitted"},
 	{programs: "unshare", pkg: "util-linux", without: "what is recorded in namespaces"},

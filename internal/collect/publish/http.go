@@ -141,7 +141,9 @@ func (s *stream) follow(r *http.Request, x *run, at place) bool {
 			s.lines(m, at.event)
 			at.event = m.first + m.events
 		}
-		at.serial = end.serial
+		if at.serial = end.serial; at.event == 0 {
+			at.event = end.event // the subscriber is told that it is here: what it misses from now on is said
+		}
 		if err := s.flush(); err != nil {
 			return false
 		}

