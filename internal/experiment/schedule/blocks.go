@@ -324,7 +324,7 @@ func (c *controller) ended(s *seat, e *protocol.Ended) *Failure {
 
 // exited notes that the process of a daemon ended.
 func (c *controller) exited(s *seat, e *protocol.Exited) *Failure {
-	if c.ending {
+	if c.ending || c.judged(s, e) {
 		return nil
 	}
 	f := &Failure{Host: s.Host, Daemon: e.Daemon, What: fmt.Sprintf("its process ended with exit code %d", e.Code), Tail: e.Tail, rank: exited}
@@ -343,4 +343,25 @@ func (c *controller) exited(s *seat, e *protocol.Exited) *Failure {
 		}
 	}
 	return f
+}
+
+// judged reports whether a check decides about the end of a process: it exited between its phases, as a server does whose phase ended
+// when it was ready.
+func (c *controller) judged(s *seat, e *protocol.Exited) bool {
+	if !c.anyCode[e.Daemon] || e.Why != "" || e.Signal != "" || e.Code < 0 {
+		return false
+	}
+	did := false
+	for _, b := range c.r.Blocks {
+		for _, call := range b.Calls {
+			if call.Host != s.Host || call.Daemon != e.Daemon {
+				continue
+			}
+			if c.r.open[call.Number] != nil {
+				return false
+			}
+			did = did || call.EndedNs != 0
+		}
+	}
+	return did
 }
