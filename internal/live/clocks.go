@@ -68,6 +68,7 @@ func (s *Session) comparable(a, b int) bool {
 // align uses the messages that have come, and takes over the maps of a round.
 func (s *Session) align(ctx context.Context) error {
 	now := s.time()
+	s.keepTags()
 	s.tags.advance(now, s.add)
 	s.numbered.advance(now, s.add)
 	if err := s.packets.advance(ctx, now); err != nil {

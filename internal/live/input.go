@@ -302,7 +302,7 @@ func (in *input) read() (bool, error) {
 		in.grain.Add(in.event.Time)
 	}
 	if in.apart = in.leads(); !in.apart {
-		in.s.progress.show(clock.Sub(in.event.Time, in.first), in.s.elapsed())
+		in.s.goOn(clock.Sub(in.event.Time, in.first))
 	}
 	in.s.see(in, in.parent == nil || !in.parent.began || in.event.Time > in.parent.event.Time)
 	if !in.s.alone {

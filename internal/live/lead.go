@@ -75,7 +75,7 @@ func (s *Session) confirm() {
 			continue
 		}
 		at := in.lead.most
-		s.progress.show(clock.Sub(at, in.first), s.elapsed())
+		s.goOn(clock.Sub(at, in.first))
 		if s.alone {
 			s.lane(0).show(int64(at), s.elapsed())
 			continue

@@ -17,8 +17,9 @@ type tags struct {
 	open      map[trace.Key]*tagged
 	settle    int64
 	forget    int64
-	unsettled fifo // ends, until their key may be settled
-	old       fifo // keys, until they are forgotten
+	ageless   int64 // what keys have not aged by, of the caller's time; it never falls
+	unsettled fifo  // ends, until their key may be settled
+	old       fifo  // keys, until they are forgotten
 	spare     []*tagged
 	counted   tagCounts
 }
@@ -73,7 +74,7 @@ func (t *tags) add(now int64, key trace.Key, role trace.Role, at tagEnd) {
 		}
 		*x = tagged{key: key, life: x.life + 1, received: x.received[:0]}
 		t.open[key] = x
-		t.old.push(x, now)
+		t.old.push(x, now-t.ageless)
 	}
 	x.last = now
 	switch {
@@ -95,7 +96,7 @@ func (t *tags) advance(now int64, message func(from, to int, m trace.Message)) {
 			t.deliver(x, message)
 		}
 	}
-	for e, ok := t.old.pop(now - t.forget); ok; e, ok = t.old.pop(now - t.forget) {
+	for e, ok := t.old.pop(now - t.ageless - t.forget); ok; e, ok = t.old.pop(now - t.ageless - t.forget) {
 		t.end(e.of)
 	}
 }
