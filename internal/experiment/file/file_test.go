@@ -56,6 +56,7 @@ func TestProblemsNameTheLineAndWhatWasExpected(t *testing.T) {
 		{"timeout", "timeout: 5\n" + whole, `1:10: timeout: got "5", want a time such as 500ms, 20s or 5m`},
 		{"repeat", "repeat: many\n" + whole, `1:9: repeat: got "many", want a whole number from 1 to 10000`},
 		{"matrix", "matrix: {n: 3}\n" + whole, `1:13: matrix: n: got "3", want a list of values`},
+		{"matrix without values", "matrix: {n: []}\n" + whole, `1:13: matrix: n: the list is empty, want values such as [1, 2]`},
 		{"place", "on: cloud\n" + whole, `1:5: on: got "cloud", want namespaces, processes, ssh, agents`},
 		{"rate", "links: [{between: [a, b], rate: fast}]\n" + whole, `1:33: link: rate: got "fast", want a rate such as 10Mbit`},
 		{"link of one", "links: [{between: [a, a]}]\n" + whole, `want two hosts such as [a, b]`},

@@ -38,7 +38,11 @@ func (r *reader) grid(root *node, e *Experiment) []values {
 		if _, taken := vars[name]; taken {
 			r.problem(v.at, "matrix: %s is in vars too", name)
 		}
-		if v.kind != list || len(v.values) == 0 {
+		if v.kind == list && len(v.values) == 0 {
+			r.problem(v.at, "matrix: %s: the list is empty, want values such as [1, 2]", name)
+			return
+		}
+		if v.kind != list {
 			r.problem(v.at, "matrix: %s: got %s, want a list of values such as [1, 2]", name, v.what())
 			return
 		}

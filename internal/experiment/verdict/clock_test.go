@@ -101,6 +101,8 @@ func TestAClockIsYesOnlyWhereTheBoundsAreWithin(t *testing.T) {
 		{"near to the limit", aligned(second+ms*95/100, ms/10, second+ms*95/100, ms/10), ahead, Undecided, "the bounds allow"},
 		{"wide", aligned(second, 5*ms, second, 6*ms), ahead, Undecided, "the bounds allow"},
 		{"beyond", aligned(second+2*ms, ms/10, second+2*ms, ms/10), ahead, No, "more than expected"},
+		{"beyond, surest at the first", aligned(second+3*ms, ms/10, second+3*ms, ms/2), ahead, No, "at 1970-01-01T00:00:00Z"},
+		{"beyond, surest at the second", aligned(second+3*ms, ms/2, second+3*ms, ms/10), ahead, No, "at 1970-01-01T00:00:10Z"},
 		{"beyond at one instant", aligned(second, ms/10, second+2*ms, ms/2), ahead, No, "more than expected"},
 		{"behind", aligned(-second, ms/10, -second, ms/10), ahead, No, "more than expected"},
 		{"fast", aligned(0, ms/10, 4*ms, ms/10), file.Clock{Fast: 400}, Yes, "ahead of a"},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -14,11 +15,11 @@ import (
 // Failures returns why the exit code is 1: a line for a run that failed and for each check that was answered no.
 func (r *Report) Failures() (lines []string) {
 	if r.Run != nil && r.Run.Cause != nil {
-		return []string{r.label() + r.Run.Cause.Error()}
+		return []string{printable(r.label() + r.Run.Cause.Error())}
 	}
 	for _, c := range r.Checks {
 		if c.Answer == No {
-			lines = append(lines, r.label()+"check "+c.Name+": no: "+c.Reason)
+			lines = append(lines, printable(r.label()+"check "+c.Name+": no: "+c.Reason))
 		}
 	}
 	return lines
@@ -28,11 +29,11 @@ func (r *Report) Failures() (lines []string) {
 func (r *Report) Open() (lines []string) {
 	for _, c := range r.Checks {
 		if c.Answer == Undecided {
-			lines = append(lines, r.label()+"check "+c.Name+": undecided: "+c.Reason)
+			lines = append(lines, printable(r.label()+"check "+c.Name+": undecided: "+c.Reason))
 		}
 	}
 	for _, p := range append(append([]string{}, r.Promises...), r.Problems...) {
-		lines = append(lines, r.label()+p)
+		lines = append(lines, printable(r.label()+p))
 	}
 	return lines
 }
@@ -90,12 +91,19 @@ func (r *Report) print(out *strings.Builder) {
 	fmt.Fprintf(out, "verdict: %s\n", r.Verdict)
 }
 
-// printable keeps what a daemon wrote from steering the terminal.
+// printable keeps what a daemon wrote from steering the terminal: control characters are quoted as in Go, such as \x1b.
 func printable(s string) string {
-	return strings.Map(func(c rune) rune {
-		if unicode.IsPrint(c) {
-			return c
+	var out strings.Builder
+	for _, c := range s {
+		switch {
+		case unicode.IsPrint(c):
+			out.WriteRune(c)
+		case c == '\t' || c == '\n':
+			out.WriteByte(' ')
+		default:
+			quoted := strconv.QuoteRune(c)
+			out.WriteString(quoted[1 : len(quoted)-1])
 		}
-		return ' '
-	}, s)
+	}
+	return out.String()
 }

@@ -252,3 +252,25 @@ func TestNumbersAreFoundInResults(t *testing.T) {
 		}
 	}
 }
+
+// What a daemon wrote is shown, and does not steer the terminal.
+func TestControlCharactersOfDaemonsAreQuoted(t *testing.T) {
+	t.Parallel()
+	const wrote, want = "red\x1b[31m\tbell\a\u0085\u202e é", `red\x1b[31m bell\a\u0085\u202e é`
+	r := ran(t)
+	r.Run.Cause = &schedule.Failure{Host: "a", What: wrote, Tail: []string{wrote}}
+	r.Promises = []string{wrote}
+	r.Checks = []CheckResult{{Name: wrote, Answer: Undecided, Reason: wrote}}
+	var out strings.Builder
+	if err := Print(&out, []*Report{r}); err != nil {
+		t.Fatal(err)
+	}
+	shown := append(append(r.Failures(), r.Open()...), out.String())
+	r.Run.Cause, r.Checks[0].Answer = nil, No
+	shown = append(shown, r.Failures()...)
+	for _, text := range shown {
+		if strings.ContainsAny(text, "\x1b\a\u0085\u202e") || !strings.Contains(text, want) {
+			t.Errorf("%q", text)
+		}
+	}
+}
