@@ -14,6 +14,7 @@ import (
 
 	"meridian/internal/experiment/daemons"
 	"meridian/internal/experiment/file"
+	"meridian/internal/pipeline"
 )
 
 // runFlags is what the command line says.
@@ -117,6 +118,15 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	if on := cmp.Or(f.on, e.Runs[0].Place); on != "agents" && (f.server != "" || f.key != "") {
 		return wrong("--server and --key are of --on agents")
 	}
+	for i := range e.Runs {
+		others := slices.Clone(e.Runs[i].Outputs)
+		for _, name := range f.outputs {
+			if why := file.BadOutput(name, others, pipeline.CheckOutput); why != "" {
+				return wrong("--also: %s", why)
+			}
+			others = append(others, name)
+		}
+	}
 	switch {
 	case f.check:
 		if !f.quiet {
@@ -152,7 +162,7 @@ const maxExperiment = 8 << 20
 
 // read reads the file of an experiment. Its mistakes are wrong usage.
 func (f *runFlags) read(cmd *cobra.Command, name string) (*file.Experiment, error) {
-	o := file.Options{Name: name, Standard: daemons.Specs()}
+	o := file.Options{Name: name, Standard: daemons.Specs(), Output: pipeline.CheckOutput}
 	var text []byte
 	var err error
 	if name == "-" {

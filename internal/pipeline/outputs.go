@@ -109,6 +109,12 @@ func (o *Options) checkOutputs(traces []input.Trace) ([]outputFile, error) {
 	return files, nil
 }
 
+// CheckOutput says why no output is written under a name, before there is anything to write; nil if one is.
+func CheckOutput(name string) error {
+	_, err := outputOf(name)
+	return err
+}
+
 func outputOf(path string) (outputFile, error) {
 	var endings []string
 	clean := filepath.Clean(path) // x.ctf/ is x.ctf

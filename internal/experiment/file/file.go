@@ -174,9 +174,10 @@ func (p Problems) Error() string {
 
 // Options says how a file is read.
 type Options struct {
-	Name     string           // of the file, for messages
-	Base     string           // name of the experiment, unless it says one
-	Standard []*protocol.Spec // what "use" may name
+	Name     string                  // of the file, for messages
+	Base     string                  // name of the experiment, unless it says one
+	Standard []*protocol.Spec        // what "use" may name
+	Output   func(name string) error // says why the pipeline has no format of this name; nil: any name will do
 }
 
 // Read reads an experiment. The error is Problems, but for a text that is too long.

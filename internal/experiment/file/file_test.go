@@ -21,8 +21,15 @@ var standard = []*protocol.Spec{{
 	},
 }}
 
+func knownOutput(name string) error {
+	if !strings.HasSuffix(name, ".plot") {
+		return errors.New(name + ": unknown output format")
+	}
+	return nil
+}
+
 func read(text string) (*Experiment, error) {
-	return Read([]byte(text), Options{Name: "f.yaml", Base: "f", Standard: standard})
+	return Read([]byte(text), Options{Name: "f.yaml", Base: "f", Standard: standard, Output: knownOutput})
 }
 
 const whole = `hosts: [a, b]
@@ -57,6 +64,11 @@ func TestProblemsNameTheLineAndWhatWasExpected(t *testing.T) {
 		{"repeat", "repeat: many\n" + whole, `1:9: repeat: got "many", want a whole number from 1 to 10000`},
 		{"matrix", "matrix: {n: 3}\n" + whole, `1:13: matrix: n: got "3", want a list of values`},
 		{"matrix without values", "matrix: {n: []}\n" + whole, `1:13: matrix: n: the list is empty, want values such as [1, 2]`},
+		{"output of no format", "outputs: [x.plot, x.unknown]\n" + whole, "1:19: outputs: x.unknown: unknown output format"},
+		{"output twice", "outputs: [x.plot, y.plot, x.plot]\n" + whole, "1:27: outputs: x.plot is there twice"},
+		{"output that is there anyway", "outputs: [timeline.html]\n" + whole, "1:11: outputs: timeline.html is written by each run anyway"},
+		{"output over the report", "outputs: report.json\n" + whole, "1:10: outputs: report.json is written by each run anyway"},
+		{"output elsewhere", "outputs: [../x.plot]\n" + whole, `1:11: outputs: "../x.plot": want a name such as timeline.plot`},
 		{"place", "on: cloud\n" + whole, `1:5: on: got "cloud", want namespaces, processes, ssh, agents`},
 		{"rate", "links: [{between: [a, b], rate: fast}]\n" + whole, `1:33: link: rate: got "fast", want a rate such as 10Mbit`},
 		{"link of one", "links: [{between: [a, a]}]\n" + whole, `want two hosts such as [a, b]`},

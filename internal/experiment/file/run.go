@@ -45,12 +45,7 @@ func (r *reader) run(root *node, v *values) *Run {
 		}
 	}
 	if n := root.get("outputs"); n != nil {
-		for _, f := range r.texts(n, "outputs") {
-			if r.text(f, "outputs") && (!filepath.IsLocal(f.text) || strings.ContainsAny(f.text, "/\\")) {
-				r.problem(f.at, "outputs: %q: want a name such as timeline.plot", f.text)
-			}
-			run.Outputs = append(run.Outputs, f.text)
-		}
+		r.outputs(n, run)
 	}
 	r.hosts(root.get("hosts"), run)
 	if n := root.get("links"); n != nil {

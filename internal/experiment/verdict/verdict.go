@@ -40,11 +40,11 @@ import (
 
 // Names within the directory of a run.
 const (
-	ReportName    = "report.json"
-	junitName     = "junit.xml"
-	resolvedName  = "experiment.yaml"
-	timelineName  = "timeline.html"
-	alignmentName = "alignment.report.json"
+	ReportName    = file.ReportName
+	junitName     = file.JUnitName
+	resolvedName  = file.ResolvedName
+	timelineName  = file.TimelineName
+	alignmentName = file.AlignmentName
 
 	// InputDir has the files of the experiment that went to hosts.
 	InputDir = "input"
