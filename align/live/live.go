@@ -70,6 +70,7 @@ type Timeline struct {
 	version    int64
 	urgent     bool  // a round is due at once
 	working    *Work // the round that is being solved
+	awaiting   bool  // clocks of which none has been aligned wait for the wanted reference
 	unfinished *Work // the round that must be solved again, and was not shown
 	kept       int   // messages of which the last round was made
 	changes    []Change

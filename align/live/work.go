@@ -107,6 +107,9 @@ func (t *Timeline) Prepare(now bool) *Work {
 	doubts{t}.giveUp()
 	t.kept = 0
 	for _, g := range r.groups() {
+		if _, reference := r.leading(g); t.awaiting && reference == nil {
+			continue
+		}
 		for _, e := range g.epochs {
 			if t.unfinished == nil || e.fresh {
 				e.prepared = e.seen
@@ -128,6 +131,13 @@ func (t *Timeline) Prepare(now bool) *Work {
 	t.urgent = false
 	t.working = w
 	return w
+}
+
+// AwaitReference says whether clocks of which none has been aligned wait for messages of the reference that the options name. Without a name none waits.
+func AwaitReference(t *Timeline, reference bool) {
+	reference = reference && t.o.Align.Reference != ""
+	t.urgent = t.urgent || t.awaiting && !reference
+	t.awaiting = reference
 }
 
 // task copies what a group's alignment is made of. The reference is that of the component that goes on.

@@ -252,6 +252,9 @@ func liveOutcome(o *live.Outcome) error {
 	if len(o.Unread) > 0 {
 		broken = append(broken, "not all could be read: "+strings.Join(o.Unread, "; "))
 	}
+	if o.PassedOver != "" {
+		broken = append(broken, o.PassedOver)
+	}
 	if len(o.Unaligned) > 0 {
 		broken = append(broken, "no messages align "+strings.Join(o.Unaligned, ", "))
 	}

@@ -102,6 +102,8 @@ type Session struct {
 	began         time.Time
 	ticked        int64             // when the session last looked at its clock, since began
 	progress      pace              // of the hosts' clocks since their first events, whatever these show
+	passedOver    string            // the hosts whose clocks a timeline follows though another was asked for
+	followed      bool              // the clock that was asked for was the reference, and another took over
 	kept          int64             // when the ages of tags were looked at last, by time
 	aligned       int64             // the version of the maps that were handed on
 	set           settings          // which clocks were set, or may have been

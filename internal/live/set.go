@@ -92,6 +92,10 @@ func (s *Session) noteSet(maps *alignlive.Maps, since int64) {
 			continue
 		}
 		switch c.Kind {
+		case alignlive.Joined:
+			s.noteReference(c)
+		case alignlive.HandedOver:
+			s.followed = s.followed || s.wanted(c.Other)
 		case alignlive.Stepped:
 			if names := s.names(c.Clock); len(names) > 0 {
 				s.set.add(names)

@@ -17,6 +17,7 @@ type solving struct {
 // after it was solved, for which its end wakes the session. Otherwise it is made at once, after the one that is being solved, if any. Asked makes one that is not due.
 func (s *Session) round(ctx context.Context, asked bool) (err error) {
 	beside := s.beside && !s.behind
+	alignlive.AwaitReference(s.clocks, s.warming)
 	if w := s.solving; w != nil {
 		if beside {
 			select {

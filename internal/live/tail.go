@@ -83,6 +83,8 @@ type Outcome struct {
 	// Set are the clocks that were set while they were followed, by their hosts: of each entry one at least. Bounds that were shown
 	// before it was found may be wrong.
 	Set []OneOf
+	// PassedOver says which clock is the reference though another was asked for, "" if none.
+	PassedOver string
 	// Assumes says what bounds rest on, and whose clocks may not keep it though no message contradicts it.
 	Assumes string
 }
@@ -175,7 +177,7 @@ func (p *printer) Step(s *Session) error {
 func (s *Session) Outcome() *Outcome {
 	s.conclude()
 	s.noteUnknown()
-	o := &Outcome{SorterStats: s.stats(), Ahead: s.ahead, Inverted: s.inverted, Lost: s.loss(), Set: s.set.told(), Assumes: s.assumes(), Unbounded: s.bounding.told(s)}
+	o := &Outcome{SorterStats: s.stats(), Ahead: s.ahead, Inverted: s.inverted, Lost: s.loss(), Set: s.set.told(), PassedOver: s.passedOver, Assumes: s.assumes(), Unbounded: s.bounding.told(s)}
 	component := -1
 	for _, in := range s.inputs {
 		if in.fault != nil {
