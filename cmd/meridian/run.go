@@ -24,7 +24,8 @@ type runFlags struct {
 	on, dir                    string
 	outputs                    []string
 	json                       bool
-	repeatFrom, base, name     string
+	repeatFrom                 string
+	bases                      []string // of the files of each run that is repeated; nil: beside FILE
 	server, key                string
 }
 
@@ -67,7 +68,7 @@ undecided, a promise of the timeline could not be kept, files did not come, or t
 	flags.StringVar(&f.key, "key", "", "with agents: `FILE` with the key of operators, where 'meridian server init' has made one")
 	flags.StringVarP(&f.dir, "output", "o", "", "make `DIR` for the results (default: the experiment's name and the time, here)")
 	flags.StringArrayVar(&f.outputs, "also", nil, "write the timeline as `NAME` too, in the directory of each run: an ending as for 'meridian align', such as all.pftrace; may be repeated")
-	flags.StringVar(&f.repeatFrom, "repeat-from", "", "repeat the run whose results are in `DIR`, with its file and its place, instead of FILE")
+	flags.StringVar(&f.repeatFrom, "repeat-from", "", "repeat the runs whose results are in `DIR`, all of a matrix or one, with their files and their place, instead of FILE")
 	flags.BoolVar(&f.check, "check", false, "say whether FILE is right, and run nothing")
 	flags.BoolVar(&f.plan, "plan", false, "say what would run where, and run nothing")
 	flags.BoolVar(&f.fresh, "new", false, "print a commented file to begin with")
@@ -98,22 +99,22 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
 			return wrong("--repeat-from takes no FILE")
 		}
-		path, err := f.repeated()
-		if err != nil {
-			return err
-		}
-		args = []string{path}
 	case len(args) == 0:
 		return wrong("no FILE given; --new prints one to begin with")
 	case f.on != "" && !slices.Contains(file.PlaceNames, f.on):
 		return wrong("--on %s: want %s", f.on, strings.Join(file.PlaceNames, ", "))
 	}
-	e, err := f.read(cmd, args[0])
+	var e *file.Experiment
+	var err error
+	name := ""
+	if f.repeatFrom != "" {
+		e, err = f.repeated(cmd)
+	} else {
+		name = args[0]
+		e, err = f.read(cmd, name)
+	}
 	if err != nil {
 		return err
-	}
-	if f.name != "" {
-		e.Name = f.name
 	}
 	if on := cmp.Or(f.on, e.Runs[0].Place); on != "agents" && (f.server != "" || f.key != "") {
 		return wrong("--server and --key are of --on agents")
@@ -136,7 +137,7 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	case f.plan:
 		return e.Plan(cmd.OutOrStdout(), f.on)
 	}
-	return f.experiment(cmd, e, args[0])
+	return f.experiment(cmd, e, name)
 }
 
 func (f *runFlags) size(e *file.Experiment) string {

@@ -40,10 +40,6 @@ func (f *runFlags) experiment(cmd *cobra.Command, e *file.Experiment, name strin
 	if err != nil {
 		return err
 	}
-	base := f.base
-	if base == "" {
-		base = filepath.Dir(name)
-	}
 	var reports []*verdict.Report
 	for i := range e.Runs {
 		runDir := dir
@@ -52,6 +48,10 @@ func (f *runFlags) experiment(cmd *cobra.Command, e *file.Experiment, name strin
 			if err := os.Mkdir(runDir, 0o777); err != nil {
 				return err
 			}
+		}
+		base := filepath.Dir(name)
+		if f.bases != nil {
+			base = f.bases[i]
 		}
 		r, err := f.one(cmd, e, &e.Runs[i], runDir, base)
 		if err != nil {
@@ -134,21 +134,34 @@ func keepFiles(dir, base, path string) ([]schedule.File, error) {
 	return files, err
 }
 
-// repeated returns the file of a run that is to be repeated, and sets the place to that of the run.
-func (f *runFlags) repeated() (path string, err error) {
-	if path, err = verdict.Resolved(f.repeatFrom); err != nil {
-		return "", err
-	}
-	r, err := verdict.Read(f.repeatFrom)
+// repeated returns the experiment of results, with all runs of it that began, and sets the place to theirs.
+func (f *runFlags) repeated(cmd *cobra.Command) (*file.Experiment, error) {
+	dirs, err := verdict.Repeatable(f.repeatFrom)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	if f.on == "" && r.Run != nil {
-		f.on = r.Run.Place
+	var all *file.Experiment
+	for _, dir := range dirs {
+		r, err := verdict.Read(dir)
+		if err != nil {
+			return nil, err
+		}
+		e, err := f.read(cmd, filepath.Join(dir, file.ResolvedName))
+		if err != nil {
+			return nil, err
+		}
+		one := e.Runs[0] // variables are resolved: there is no other
+		one.Values, one.Repeat = r.Values, r.Repeat
+		if all == nil {
+			all = &file.Experiment{Name: r.Name}
+		}
+		all.Runs = append(all.Runs, one)
+		f.bases = append(f.bases, filepath.Join(dir, verdict.InputDir))
+		if f.on == "" && r.Run != nil {
+			f.on = r.Run.Place
+		}
 	}
-	f.base = filepath.Join(f.repeatFrom, verdict.InputDir)
-	f.name = r.Name
-	return path, nil
+	return all, nil
 }
 
 // maxFile bounds a file of an experiment: it is held in memory while it is sent.

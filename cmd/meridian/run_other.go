@@ -16,7 +16,7 @@ var errHosts = errors.New("hosts of an experiment need Linux; --check, --plan, -
 func (f *runFlags) experiment(*cobra.Command, *file.Experiment, string) error { return errHosts }
 
 // repeated fails: hosts need Linux.
-func (f *runFlags) repeated() (string, error) { return "", errHosts }
+func (f *runFlags) repeated(*cobra.Command) (*file.Experiment, error) { return nil, errHosts }
 
 func newCompare() *cobra.Command { return hiddenRun("compare") }
 

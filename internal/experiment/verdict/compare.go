@@ -3,6 +3,7 @@
 package verdict
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -357,11 +358,25 @@ func (c *Comparison) Write(to io.Writer) error {
 	return e.Encode(c)
 }
 
-// Resolved returns the file as resolved of a directory of results, by which its run is repeated.
-func Resolved(dir string) (path string, err error) {
-	path = filepath.Join(dir, resolvedName)
-	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("%w; name the directory of one run", err)
+// Repeatable returns the directories of the runs that results have, in the order in which they ran: each has its file as resolved.
+func Repeatable(dir string) (dirs []string, err error) {
+	if _, err := os.Stat(filepath.Join(dir, resolvedName)); err == nil {
+		return []string{dir}, nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
-	return path, nil
+	paths, err := filepath.Glob(filepath.Join(escape(dir), "run-*", resolvedName))
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range paths {
+		dirs = append(dirs, filepath.Dir(path))
+	}
+	if len(dirs) == 0 {
+		return nil, fmt.Errorf("%s: no %s in it or in run-*: want a directory of results of 'meridian run'", dir, resolvedName)
+	}
+	slices.SortFunc(dirs, func(a, b string) int { // run-1000 is after run-999
+		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+	})
+	return dirs, nil
 }
