@@ -75,8 +75,10 @@ own. --spool or the recorder's --keep says how much stays. Give all hosts the sa
 
 Where the server has keys, --invite is the file that 'meridian server invite HOST' has made for this host. It has the server's address and the host's name.
 
+An agent that is interrupted before its recorder has begun records what programs emitted until then, but does not run COMMAND.
+
 Exit code: that of the recorder if it is not 0; else 0 done, 1 failed, 2 wrong usage, 3 done, but not everything is on the disks of as many
-servers as are wanted, COMMAND was not run, or another recorder of DIR lost events or goes on.`,
+servers as are wanted, COMMAND was not run, rings of programs were left unread, or another recorder of DIR lost events or goes on.`,
 		Example: `  meridian agent -- --kernel sched,net
   meridian agent --server nats://collector:4222 -o /var/lib/meridian/trace -- --keep 10m,2GiB --packets
   meridian agent --standby --server nats://collector:4222 -o /var/lib/meridian/sessions -- --netns web

@@ -20,6 +20,7 @@ type recorder struct {
 	args           []string // of 'meridian record', besides the directory
 	stdout, stderr io.Writer
 	log            func(format string, args ...any)
+	program        string // that records; "" for this one
 	ready          func() // called when everything is being recorded; nil for nothing
 	ends           bool   // another recorder of the directory is asked to end as well, whoever started it
 
@@ -34,28 +35,39 @@ const (
 	findWithin   = 5 * time.Second        // which process it is
 )
 
-// run records until ctx ends or the recorder does, and returns its exit code. One that was killed is started again.
+// run records until ctx ends or the recorder does, and returns its exit code. One that was killed is started again. If ctx ends before a recorder
+// catches signals, what is in the rings is recorded still.
 func (r *recorder) run(ctx context.Context) (code int, err error) {
 	for {
 		other, err := r.waitForOther(ctx)
+		if err != nil {
+			return 0, err
+		}
 		if other && r.hasCommand() {
 			r.wrong = append(r.wrong, "COMMAND was not run: another recorder wrote "+r.dir+" already")
-			return 0, err
+			return r.lastLook()
 		}
-		if err != nil || ctx.Err() != nil {
-			return 0, err
+		if ctx.Err() != nil {
+			return r.interruptedBefore()
 		}
-		code, killed, err := r.once(ctx)
-		if code == exitFailed && !killed && recorderOf(r.dir).ofAgent { // the one of an agent that was killed had begun meanwhile
+		code, how, err := r.once(ctx, r.args)
+		if code == exitFailed && how == endedItself && recorderOf(r.dir).ofAgent { // the one of an agent that was killed had begun meanwhile
 			continue
 		}
-		if err != nil || !killed || ctx.Err() != nil || r.hasCommand() {
+		switch {
+		case err != nil || how == endedItself:
 			return code, err
+		case how == notBegun:
+			return r.interruptedBefore()
+		case ctx.Err() != nil:
+			_, err := r.lastLook()
+			return code, err
+		case r.hasCommand():
+			return code, nil
 		}
 		r.log("the recorder was killed; it is started again")
 		select {
 		case <-ctx.Done():
-			return 0, nil
 		case <-time.After(restartAfter):
 		}
 	}
@@ -114,17 +126,28 @@ func (r *recorder) unlocked(ctx context.Context, last *otherRecorder, each func(
 	}
 }
 
+// ending is how a recorder has ended.
+type ending int
+
+const (
+	endedItself ending = iota
+	wasKilled
+	notBegun // it was interrupted before it caught signals, or was not started
+)
+
 // once runs the recorder until it ends. When ctx ends it is asked to.
-func (r *recorder) once(ctx context.Context) (code int, killed bool, err error) {
-	self, err := os.Executable()
-	if err != nil {
-		return 0, false, err
+func (r *recorder) once(ctx context.Context, args []string) (code int, how ending, err error) {
+	program := r.program
+	if program == "" {
+		if program, err = os.Executable(); err != nil {
+			return 0, endedItself, err
+		}
 	}
-	c := exec.CommandContext(ctx, self, append([]string{"record", "-o", r.dir, "--" + ofAgentFlag}, r.args...)...)
+	c := exec.CommandContext(ctx, program, append([]string{"record", "-o", r.dir, "--" + ofAgentFlag}, args...)...)
 	c.Stdout, c.Stderr = r.stdout, r.stderr
 	told, err := r.readyPipe(c)
 	if err != nil {
-		return 0, false, err
+		return 0, endedItself, err
 	}
 	defer told()
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
@@ -132,17 +155,18 @@ func (r *recorder) once(ctx context.Context) (code int, killed bool, err error) 
 	err = c.Run()
 	var exit *exec.ExitError
 	switch {
-	case err == nil || errors.Is(err, context.Canceled):
-		return 0, false, nil
+	case c.ProcessState == nil && ctx.Err() != nil:
+		return 0, notBegun, nil
+	case err == nil || errors.Is(err, ctx.Err()):
+		return 0, endedItself, nil
 	case errors.As(err, &exit) && exit.ExitCode() >= 0:
-		return exit.ExitCode(), false, nil
+		return exit.ExitCode(), endedItself, nil
 	case errors.As(err, &exit) && ctx.Err() != nil && diedOfInterrupt(exit):
-		r.log("the recorder was asked to end before it had begun") // it did not catch signals yet
-		return 0, false, nil
+		return 0, notBegun, nil
 	case errors.As(err, &exit):
-		return exitFailed, true, nil
+		return exitFailed, wasKilled, nil
 	}
-	return 0, false, fmt.Errorf("the recorder: %w", err)
+	return 0, endedItself, fmt.Errorf("the recorder: %w", err)
 }
 
 // diedOfInterrupt reports whether a process left an interrupt or a terminal's hangup to the system.

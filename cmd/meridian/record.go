@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,6 +36,7 @@ type recordFlags struct {
 	triggers         []string
 	triggerAfter     time.Duration
 	ofAgent          bool // how it ends is left in the directory
+	lastLook         bool // only what is in the rings is recorded
 	outcome          *leftOutcome
 }
 
@@ -111,6 +113,9 @@ not recorded that was asked for by name: a group of --kernel, --packets, a --pro
 				signal.Notify(make(chan os.Signal, 1), endingSignals()...) // a terminal and systemd signal both, and the agent hands it on: no second one kills
 				f.outcome = beginOutcome(f.dir)
 			}
+			if f.lastLook {
+				f.onlyRings(cmd)
+			}
 			return f.outcome.end(f.run(cmd, args))
 		},
 	}
@@ -140,6 +145,8 @@ not recorded that was asked for by name: a group of --kernel, --packets, a --pro
 	flags.Lookup("view").NoOptDefVal = inBrowser
 	flags.BoolVar(&f.ofAgent, ofAgentFlag, false, "leave in DIR what is wrong at the end, for an agent that is not there then")
 	_ = flags.MarkHidden(ofAgentFlag) // it is there
+	flags.BoolVar(&f.lastLook, lastLookFlag, false, "record what is in the rings, and end")
+	_ = flags.MarkHidden(lastLookFlag) // it is there
 	f.outputFlags.add(cmd, "summary")
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"program": choices(), "host": choices(), "title": choices(), "netns": choices(), "filter": choices(), "snaplen": choices(), "ready-fd": choices(), "view": choices(), "trigger": choices(), "trigger-after": choices("1s", "2s", "10s"), "keep": choices("10s", "10m", "1h", "2GiB", "10m,2GiB"), "spool": choices("1GiB", "4GiB"), "flush": choices("10ms", "100ms", "1s"),
@@ -149,6 +156,15 @@ not recorded that was asked for by name: a group of --kernel, --packets, a --pro
 		},
 	})
 	return cmd
+}
+
+// onlyRings has the recorder record what programs emitted before, and end. An unmet --program is not its to tell.
+func (f *recordFlags) onlyRings(cmd *cobra.Command) {
+	f.kernel, f.packets, f.filter, f.probes, f.view = "", nil, "", "", ""
+	f.snaplen, f.triggers, f.triggerAfter = packet.DefaultSnaplen, nil, 0
+	ctx, cancel := context.WithCancel(cmd.Context())
+	cancel()
+	cmd.SetContext(ctx)
 }
 
 // commandEnded is an error with the exit code of meridian: that of a command that failed, or our own, also where an interrupt

@@ -58,7 +58,7 @@ func (f *recordFlags) check() (kernel.Groups, error) {
 	switch {
 	case err != nil:
 		return 0, wrong("--kernel: %v", err)
-	case f.netns != "" && groups == 0 && f.packets == nil:
+	case f.netns != "" && groups == 0 && f.packets == nil && !f.lastLook:
 		return 0, wrong("--netns needs --packets or --kernel, whose events it selects")
 	case f.filter != "" && f.packets == nil && groups&kernel.Net == 0:
 		return 0, wrong("--filter needs --packets or --kernel net, whose packets it selects")

@@ -105,6 +105,9 @@ func (f *recordFlags) notRecorded(s *record.Summary, sources *recordSources) (li
 		lines = append(lines, "not recorded: "+line)
 	}
 	for _, pattern := range f.programs {
+		if f.lastLook {
+			break
+		}
 		found := slices.ContainsFunc(s.Streams, func(c record.Counts) bool { return c.PID != 0 && record.Selects(pattern, c.Name, c.PID) })
 		failed := slices.ContainsFunc(s.Failures, func(p record.Failure) bool { return p.PID != 0 && record.Selects(pattern, p.Name, p.PID) })
 		if !found && !failed && s.Unlisted == 0 {
