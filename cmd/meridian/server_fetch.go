@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -30,7 +31,7 @@ func newServerFetch() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fetch [SESSION] [--around INSTANT [--span TIME]] [--hosts HOST,HOST...] [-o DIR]",
 		Short: "Bring the traces of a session from servers to this machine",
-		Long: `Copy the traces of a session into DIR/HOST, byte for byte, from the servers that have most of each; 'meridian align DIR/*' reads them. The name of each
+		Long: `Copy the traces of a session into DIR/HOST, byte for byte, each file from the server that has most of it; 'meridian align DIR/*' reads them. The name of each
 directory is printed when it is whole. What is interrupted lies in DIR/.HOST.partial, and the same command goes on with it, after it has compared what is
 there with what the server has. A session that is still recorded is copied as far as it has come.
 
@@ -40,7 +41,7 @@ the clock of each host, and one on either side. The same command goes on where i
 time of today (15:04:05, here), or how long ago, such as -30s.
 
 Exit code: 0 done, 1 failed, 2 wrong usage, 3 done, but a host that was named has no trace, a host does not have all of the span, a server did not
-answer, something was lost, or 'meridian server sessions' shows a problem of a host.`,
+answer, something was lost, or is not described by any metadata that is there, or 'meridian server sessions' shows a problem of a host.`,
 		Example: `  meridian server fetch nightly
   meridian server fetch --around -20s
   meridian server fetch crash-7 --around 2026-01-02T15:04:05.5Z --span 30s --hosts web,db
@@ -110,17 +111,19 @@ func (f *fetchFlags) fetch(cmd *cobra.Command, c *nats.Conn, name string) error 
 	if err := os.MkdirAll(f.dir, 0o777); err != nil {
 		return err
 	}
-	var lacking []string
+	var lacking, broken []string
 	for _, host := range hosts {
-		found, err := f.host(cmd, c, servers, name, host)
+		found, short, err := f.host(cmd, c, servers, name, host)
 		if err != nil {
 			return err
 		}
 		if !found {
 			lacking = append(lacking, host)
 		}
+		if short != "" {
+			broken = append(broken, short)
+		}
 	}
-	var broken []string
 	if len(lacking) > 0 {
 		broken = append(broken, fmt.Sprintf("no server has a trace of %s", strings.Join(lacking, ", ")))
 	}
@@ -181,42 +184,59 @@ func (f *fetchFlags) hostsOf(name string, sessions []wire.SessionStatus) (hosts 
 	return hosts, nil
 }
 
-// host fetches a host from the server that has most of it; false if none has anything.
-func (f *fetchFlags) host(cmd *cobra.Command, c *nats.Conn, servers []string, name, host string) (found bool, err error) {
+// host fetches a host, each file from the server that has most of it; false if none has anything. broken says what nobody can read of it.
+func (f *fetchFlags) host(cmd *cobra.Command, c *nats.Conn, servers []string, name, host string) (found bool, broken string, err error) {
 	request := wire.Encode(wire.Files{Version: wire.Version, Session: name, Host: host})
 	lists, missing, err := askAll[wire.FileList](cmd.Context(), c, wire.ControlFiles, request, servers, sessionsWithin)
 	if err != nil {
-		return false, err
+		return false, "", err
 	}
-	var best *wire.FileList
 	var problems []string
-	for i := range lists {
-		if l := &lists[i]; l.Error != "" {
+	for _, l := range lists {
+		if l.Error != "" {
 			problems = append(problems, fmt.Sprintf("server %s: %s", l.Server, l.Error))
-		} else if l.Trace != "" && (best == nil || bytesOf(l) > bytesOf(best)) {
-			best = l
 		}
 	}
-	if best == nil {
-		if problems = append(problems, missing...); len(problems) > 0 {
-			return false, errors.New(strings.Map(printable, strings.Join(problems, "; ")))
+	if len(missing) > 0 {
+		problems = append(problems, "no answer from "+strings.Join(missing, ", "))
+	}
+	lists = slices.DeleteFunc(lists, func(l wire.FileList) bool { return l.Error != "" || l.Trace == "" })
+	if len(lists) == 0 {
+		if len(problems) > 0 {
+			return false, "", errors.New(strings.Map(printable, strings.Join(problems, "; ")))
 		}
-		return false, nil
+		return false, "", nil
+	}
+	slices.SortStableFunc(lists, func(a, b wire.FileList) int { return cmp.Compare(bytesOf(&b), bytesOf(&a)) })
+	trace, all := lists[0].Trace, len(lists)
+	lists = slices.DeleteFunc(lists, func(l wire.FileList) bool { return l.Trace != trace })
+	if len(lists) < all {
+		problems = append(problems, "a server has another trace of it, which was not fetched")
 	}
 	bar := newProgress(cmd, f.quiet)
 	defer bar.stop()
 	h := fetch.Host{
-		Conn: c, Session: name, Name: host, List: *best, Out: f.dir, Log: f.log(cmd),
+		Conn: c, Session: name, Name: host, Lists: lists, Out: f.dir, Log: f.log(cmd),
 		Told: func(done, total int64) { bar.show("fetch "+host, done, total) },
 	}
 	bytes, err := h.Run(cmd.Context())
 	bar.stop()
 	if err != nil {
-		return false, err
+		return false, "", err
 	}
-	f.log(cmd)("%s: %d bytes from server %s", host, bytes, strings.Map(printable, best.Server))
+	f.log(cmd)("%s: %d bytes from server %s", host, bytes, strings.Map(printable, strings.Join(h.From, ", ")))
+	short, err := fetch.Undescribed(h.Dir())
+	if err != nil {
+		return true, "", err
+	}
+	if len(short) > 0 {
+		problems = append(problems, fmt.Sprintf("no server that answers has the metadata of %d files, which nobody can read, such as %s: run the agent again, then fetch into another directory", len(short), short[0]))
+	}
+	if len(problems) > 0 {
+		broken = host + ": " + strings.Join(problems, ", ")
+	}
 	_, err = fmt.Fprintln(cmd.OutOrStdout(), h.Dir())
-	return true, err
+	return true, broken, err
 }
 
 func bytesOf(l *wire.FileList) (n int64) {

@@ -44,7 +44,13 @@ func (s *Server) look(ctx context.Context, name string, request *wire.Open) (ans
 			break
 		}
 		size += len(file)
-		answer.Files = append(answer.Files, wire.State{Name: file, Have: have[file]})
+		x := wire.State{Name: file, Have: have[file]}
+		if file == wire.Metadata {
+			if x.Sum, err = s.o.Store.SumOf(request.Session, name, file); err != nil {
+				return answer, err
+			}
+		}
+		answer.Files = append(answer.Files, x)
 	}
 	return answer, nil
 }

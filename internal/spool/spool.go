@@ -41,6 +41,8 @@ type Account struct {
 	Named bool `json:"named,omitempty"`
 	// Servers have all that others have of files that are not there any more, as it was recorded.
 	Servers []string `json:"servers,omitempty"`
+	// Document is the CRC-32C of the metadata that as many servers as are wanted had when they were there last; 0 if they did not have it as it was.
+	Document uint32 `json:"document,omitempty"`
 }
 
 // Sum is what became of a trace.

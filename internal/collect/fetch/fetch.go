@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -30,7 +31,8 @@ type Host struct {
 	Conn    *nats.Conn
 	Session string
 	Name    string
-	List    wire.FileList                    // of the server that it is fetched from
+	Lists   []wire.FileList                  // of servers that have something of the trace: each file is fetched from the one that has most of it
+	From    []string                         // servers from which something was fetched, once it was
 	Out     string                           // directory in which the host's is made
 	Told    func(done, total int64)          // how far it is
 	Log     func(format string, args ...any) // lines for people
@@ -48,19 +50,26 @@ func (h *Host) Run(ctx context.Context) (bytes int64, err error) {
 	if err := h.prepare(partial); err != nil {
 		return 0, err
 	}
+	parts, err := merge(h.Lists)
+	if err != nil {
+		return 0, err
+	}
 	total := int64(0)
-	metadata := false
-	for _, f := range h.List.Files {
-		if err := wire.CheckFile(f.Name); err != nil {
-			return 0, fmt.Errorf("server %s: %w", h.List.Server, err)
+	var metadata string
+	h.From = nil
+	for _, f := range parts {
+		if f.Name == wire.Metadata {
+			metadata = f.server
 		}
-		metadata = metadata || f.Name == wire.Metadata
+		h.From = append(h.From, f.server)
 		total += f.Have
 	}
-	if !metadata {
-		return 0, fmt.Errorf("server %s has no trace of host %s yet", h.List.Server, h.Name)
+	slices.Sort(h.From)
+	h.From = slices.Compact(h.From)
+	if metadata == "" {
+		return 0, fmt.Errorf("no server has the metadata of host %s yet", h.Name)
 	}
-	for _, f := range h.List.Files {
+	for _, f := range parts {
 		if f.Name == wire.Metadata {
 			continue
 		}
@@ -68,10 +77,10 @@ func (h *Host) Run(ctx context.Context) (bytes int64, err error) {
 			return bytes, fmt.Errorf("%s of host %s: %w; the same command goes on from here", f.Name, h.Name, err)
 		}
 	}
-	if err := h.metadata(ctx, partial); err != nil {
+	if err := h.metadata(ctx, partial, metadata); err != nil {
 		return bytes, err
 	}
-	if err := removeOthers(partial, h.List.Files); err != nil {
+	if err := removeOthers(partial, parts); err != nil {
 		return bytes, err
 	}
 	return bytes, os.Rename(partial, h.Dir())
@@ -80,7 +89,7 @@ func (h *Host) Run(ctx context.Context) (bytes int64, err error) {
 // prepare makes the directory, or empties one that has another trace.
 func (h *Host) prepare(partial string) error {
 	mark := filepath.Join(partial, traceFile)
-	if b, err := os.ReadFile(mark); err == nil && string(bytes.TrimSpace(b)) != h.List.Trace {
+	if b, err := os.ReadFile(mark); err == nil && string(bytes.TrimSpace(b)) != h.Lists[0].Trace {
 		if err := os.RemoveAll(partial); err != nil {
 			return err
 		}
@@ -88,11 +97,11 @@ func (h *Host) prepare(partial string) error {
 	if err := os.MkdirAll(filepath.Join(partial, wire.Folder), 0o777); err != nil {
 		return err
 	}
-	return os.WriteFile(mark, []byte(h.List.Trace+"\n"), 0o666)
+	return os.WriteFile(mark, []byte(h.Lists[0].Trace+"\n"), 0o666)
 }
 
 // removeOthers removes files that an earlier attempt has left and that the server does not have any more, and an empty folder.
-func removeOthers(partial string, files []wire.State) error {
+func removeOthers(partial string, files []part) error {
 	there, err := wire.List(partial, os.ReadDir)
 	if err != nil {
 		return err
@@ -115,7 +124,7 @@ func removeOthers(partial string, files []wire.State) error {
 }
 
 // file fetches a file up to a size. told is called with bytes that are there.
-func (h *Host) file(ctx context.Context, partial string, want wire.State, told func(int64)) (err error) {
+func (h *Host) file(ctx context.Context, partial string, want part, told func(int64)) (err error) {
 	f, err := os.OpenFile(filepath.Join(partial, filepath.FromSlash(want.Name)), os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return err
@@ -131,7 +140,7 @@ func (h *Host) file(ctx context.Context, partial string, want wire.State, told f
 		return fmt.Errorf("the broker permits messages of %d bytes: set its max_payload to 64 KiB or more", h.Conn.MaxPayload())
 	}
 	for at := have; at < want.Have; {
-		ranges, err := h.ranges(ctx, want.Name, at, want.Have, step)
+		ranges, err := h.ranges(ctx, want, at, step)
 		if err != nil {
 			return err
 		}
@@ -147,15 +156,15 @@ func (h *Host) file(ctx context.Context, partial string, want wire.State, told f
 }
 
 // ranges returns some ranges of a file from an offset on, which are asked for at once.
-func (h *Host) ranges(ctx context.Context, name string, at, end, step int64) ([][]byte, error) {
-	count := int(min(atOnce, (end-at+step-1)/step))
+func (h *Host) ranges(ctx context.Context, of part, at, step int64) ([][]byte, error) {
+	count := int(min(atOnce, (of.Have-at+step-1)/step))
 	out := make([][]byte, count)
 	all, asked := errgroup.WithContext(ctx)
 	for i := range count {
 		from := at + int64(i)*step
-		n := min(step, end-from)
+		n := min(step, of.Have-from)
 		all.Go(func() (err error) {
-			out[i], err = h.read(asked, wire.Read{File: name, Offset: from, Length: n})
+			out[i], err = h.read(asked, of.server, wire.Read{File: of.Name, Offset: from, Length: n})
 			if err == nil && int64(len(out[i])) < n {
 				err = fmt.Errorf("the server has less of it than it said: %d bytes", from+int64(len(out[i])))
 			}
@@ -166,7 +175,7 @@ func (h *Host) ranges(ctx context.Context, name string, at, end, step int64) ([]
 }
 
 // resume returns up to where a file is what the server has, and cuts off the rest.
-func (h *Host) resume(ctx context.Context, f *os.File, want wire.State) (same int64, err error) {
+func (h *Host) resume(ctx context.Context, f *os.File, want part) (same int64, err error) {
 	info, err := f.Stat()
 	if err != nil {
 		return 0, err
@@ -178,7 +187,7 @@ func (h *Host) resume(ctx context.Context, f *os.File, want wire.State) (same in
 		if _, err := io.Copy(sum, io.NewSectionReader(f, same, n)); err != nil {
 			return 0, err
 		}
-		m, err := h.request(ctx, wire.Read{File: want.Name, Offset: same, Length: n, Sum: true})
+		m, err := h.request(ctx, want.server, wire.Read{File: want.Name, Offset: same, Length: n, Sum: true})
 		if err != nil {
 			return 0, err
 		}
@@ -198,8 +207,8 @@ func (h *Host) resume(ctx context.Context, f *os.File, want wire.State) (same in
 }
 
 // metadata fetches the document that describes all others.
-func (h *Host) metadata(ctx context.Context, partial string) error {
-	b, err := h.read(ctx, wire.Read{File: wire.Metadata})
+func (h *Host) metadata(ctx context.Context, partial, server string) error {
+	b, err := h.read(ctx, server, wire.Read{File: wire.Metadata})
 	if err != nil {
 		return fmt.Errorf("metadata of host %s: %w", h.Name, err)
 	}
@@ -219,8 +228,8 @@ func (uncompressed) DecodeAll(_, _ []byte) ([]byte, error) {
 }
 
 // read returns a range.
-func (h *Host) read(ctx context.Context, r wire.Read) ([]byte, error) {
-	m, err := h.request(ctx, r)
+func (h *Host) read(ctx context.Context, server string, r wire.Read) ([]byte, error) {
+	m, err := h.request(ctx, server, r)
 	if err != nil {
 		return nil, err
 	}
@@ -229,21 +238,21 @@ func (h *Host) read(ctx context.Context, r wire.Read) ([]byte, error) {
 		return nil, err
 	}
 	if c.Session != h.Session || c.File != r.File || c.Offset != r.Offset || c.Kind == wire.Cut || c.Kind == wire.Data && int64(len(c.Data)) > r.Length {
-		return nil, fmt.Errorf("server %s answered with another range: %s at %d", h.List.Server, c.File, c.Offset)
+		return nil, fmt.Errorf("server %s answered with another range: %s at %d", server, c.File, c.Offset)
 	}
 	return c.Data, nil
 }
 
-func (h *Host) request(ctx context.Context, r wire.Read) (*nats.Msg, error) {
+func (h *Host) request(ctx context.Context, server string, r wire.Read) (*nats.Msg, error) {
 	r.Version, r.Session, r.Host = wire.Version, h.Session, h.Name
 	within, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	m, err := h.Conn.RequestWithContext(within, wire.ReadFrom(h.List.Server), wire.Encode(r))
+	m, err := h.Conn.RequestWithContext(within, wire.ReadFrom(server), wire.Encode(r))
 	if err != nil {
-		return nil, fmt.Errorf("server %s: %w", h.List.Server, err)
+		return nil, fmt.Errorf("server %s: %w", server, err)
 	}
 	if failed := m.Header.Get(micro.ErrorHeader); failed != "" {
-		return nil, fmt.Errorf("server %s: %s", h.List.Server, failed)
+		return nil, fmt.Errorf("server %s: %s", server, failed)
 	}
 	return m, nil
 }

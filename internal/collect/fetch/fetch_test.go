@@ -82,7 +82,7 @@ func (l *lab) fetch(until int64) error {
 	l.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	h := fetch.Host{Conn: l.ask, Session: "night", Name: "web", List: l.list(), Out: l.out, Log: l.t.Logf, Told: func(done, _ int64) {
+	h := fetch.Host{Conn: l.ask, Session: "night", Name: "web", Lists: []wire.FileList{l.list()}, Out: l.out, Log: l.t.Logf, Told: func(done, _ int64) {
 		if done >= until {
 			cancel()
 		}

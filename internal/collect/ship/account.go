@@ -367,7 +367,9 @@ func (a *account) save() error {
 	}
 	a.Files = files
 	if a.plan.opened(a.replicas) {
-		a.Servers = a.plan.whole()
+		if a.Servers, a.Document = a.plan.whole(), 0; a.plan.documented(a.replicas) {
+			a.Document = a.plan.d.metadata.sum
+		}
 	}
 	if err := a.released.write(a.plan.d.dir, a.Trace); err != nil {
 		return fmt.Errorf("%w: what servers lose of it is not noticed by the next agent", err)

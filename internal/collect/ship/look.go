@@ -56,7 +56,17 @@ func (s *Shipper) released(l looked) {
 	told := make(map[string]int64, len(l.opened.Files))
 	for _, f := range l.opened.Files {
 		told[f.Name] = f.Have
+		_, released := s.account.released.files[f.Name]
+		l.from.holds = l.from.holds || released && f.Have > 0
+		switch {
+		case f.Name != wire.Metadata:
+		case f.Sum != 0:
+			l.from.document = f.Sum
+		case f.Have == int64(len(s.d.metadata.data)): // of an archive only the size is known
+			l.from.document = s.d.metadata.sum
+		}
 	}
 	s.account.released.told[l.from.name] = told
+	s.account.documented(l.from)
 	s.account.review()
 }

@@ -1,8 +1,11 @@
 package ship
 
 import (
+	"context"
 	"fmt"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"meridian/internal/collect/wire"
 )
@@ -54,4 +57,66 @@ func (s *Shipper) sendDocument(data []byte, to *peer) error {
 		at += int64(len(b))
 	}
 	return nil
+}
+
+// described reports whether servers that have files of this host and are not asked to store it have the metadata as it is.
+func (s *Shipper) described() bool {
+	for _, p := range s.peers {
+		if s.undescribed(p) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Shipper) undescribed(p *peer) bool {
+	return p.state == idle && p.holds && p.document != s.d.metadata.sum && s.d.metadata.data != nil
+}
+
+// describe sends the metadata to servers that have files of this host and are not asked to store it: an earlier agent had them store it, and what all
+// servers get they still get. One that does not listen any more is asked to, one after the other.
+func (s *Shipper) describe(ctx context.Context, all *errgroup.Group, now time.Time) error {
+	if !s.fits() {
+		return nil
+	}
+	for _, p := range s.peers {
+		if !s.undescribed(p) || now.Before(p.describe) {
+			continue
+		}
+		if p.heard {
+			p.heard, p.describe = false, now.Add(retryAfter)
+			if err := s.sendDocument(s.d.metadata.data, p); err != nil {
+				return err
+			}
+			continue
+		}
+		if s.asking || s.copying {
+			continue
+		}
+		p.describe, s.asking = now.Add(retryAfter), true
+		request := wire.Open{Version: wire.Version, Session: s.o.Session, Trace: s.d.trace, After: afterAll}
+		all.Go(func() error {
+			a := s.ask(ctx, p.name, request)
+			a.listen = true
+			select {
+			case s.opened <- a:
+			case <-ctx.Done():
+			}
+			return nil
+		})
+	}
+	return nil
+}
+
+// afterAll is behind the names of all files: the answer has none of them.
+const afterAll = "\U0010ffff"
+
+// listens takes a server's answer: it takes the metadata now.
+func (s *Shipper) listens(a answer) error {
+	s.asking = false
+	p := s.peers[a.from]
+	if p == nil || a.err != nil || a.opened.Error != "" || !s.undescribed(p) || !s.fits() {
+		return nil // it is asked again
+	}
+	return s.sendDocument(s.d.metadata.data, p)
 }

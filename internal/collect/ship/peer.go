@@ -26,6 +26,9 @@ type peer struct {
 	// documentSent is that of what was sent, and sentAt when.
 	documentSent uint32
 	sentAt       time.Time
+	holds        bool      // it has files of this host, whether it is asked to store it or not: what all servers get it gets as well
+	heard        bool      // it has acknowledged something since the metadata was sent to it last, so it listens
+	describe     time.Time // when the metadata may be sent to it again while it is not asked to store the host
 }
 
 type peerState int
@@ -186,13 +189,15 @@ func matching(f *file, s *wire.State) (int64, error) {
 
 // acked takes what a server says.
 func (p *peer) acked(a *wire.Ack, now time.Time) {
+	p.heard, p.holds = a.Error == "", a.Error == "" && (p.holds || len(a.Files) > 0)
+	if i := slices.IndexFunc(a.Files, func(s wire.State) bool { return s.Name == wire.Metadata }); i >= 0 {
+		p.document, p.progress = a.Files[i].Sum, now
+	}
 	if p.state != open {
 		return
 	}
 	for _, s := range a.Files {
 		if s.Name == wire.Metadata {
-			p.document = s.Sum
-			p.progress = now
 			continue
 		}
 		at := p.of(s.Name)

@@ -18,13 +18,31 @@ type released struct {
 	pending []spool.Released            // not written yet
 	told    map[string]map[string]int64 // by server that is there: what it and its archive have
 	wanted  bool                        // that servers tell
+	// documents are the checksums of the metadata of these servers. What they have counts with the newest alone: without it nobody can read it.
+	documents map[string]uint32
 
 	lost, lostPackets, away int64
 	said                    string
 }
 
 func newReleased() released {
-	return released{files: make(map[string]spool.Released), told: make(map[string]map[string]int64)}
+	return released{files: make(map[string]spool.Released), told: make(map[string]map[string]int64), documents: make(map[string]uint32)}
+}
+
+// forget takes that a server is away, or may be another.
+func (r *released) forget(server string) {
+	delete(r.told, server)
+	delete(r.documents, server)
+}
+
+// documented notes which metadata a server has that has told of files. It reports whether that is news.
+func (a *account) documented(p *peer) bool {
+	r := &a.released
+	if r.told[p.name] == nil || r.documents[p.name] == p.document {
+		return false
+	}
+	r.documents[p.name] = p.document
+	return true
 }
 
 // beginReleased begins without any.
@@ -112,10 +130,12 @@ func (a *account) review() {
 			continue // a server that lacks it is filled up
 		}
 		r.wanted = true
-		most, copies := here, 0
-		for _, told := range r.told {
-			if have := told[name]; have >= x.Bytes {
+		most, copies, unknown := here, 0, len(x.Servers) == 0
+		for server, told := range r.told {
+			if have := told[name]; have >= x.Bytes && r.documents[server] == a.plan.d.metadata.sum {
 				copies++
+			} else if have >= x.Bytes {
+				unknown = true // until it has the metadata
 			} else {
 				most = max(most, have)
 			}
@@ -123,7 +143,7 @@ func (a *account) review() {
 		if copies >= a.replicas {
 			continue
 		}
-		unknown := len(x.Servers) == 0 || copies > 0
+		unknown = unknown || copies > 0
 		for _, server := range x.Servers {
 			if r.told[server] == nil {
 				absent[server], unknown = true, true

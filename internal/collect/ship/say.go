@@ -17,7 +17,21 @@ func (s *Shipper) complete() bool {
 		return true // nothing was recorded
 	}
 	sum := s.account.sum()
-	return sum.Acknowledged+sum.Lost == sum.Recorded && s.account.settled() && s.plan.documented(s.o.Replicas)
+	return sum.Acknowledged+sum.Lost == sum.Recorded && s.account.settled() && s.plan.documented(s.o.Replicas) && s.described()
+}
+
+// final returns how far everything is at the end. Files that nobody can read are not acknowledged: servers lack the metadata that describes them.
+func (s *Shipper) final() Summary {
+	sum := s.account.sum()
+	written := s.plan.documented(s.o.Replicas) || !s.plan.opened(s.o.Replicas) && s.account.Document == s.d.metadata.sum
+	if s.d.trace == "" || written && s.described() {
+		return sum
+	}
+	if sum.Acknowledged > 0 {
+		s.o.Log("servers lack the newest metadata of %s, without which nobody can read what they have", s.o.Dir)
+	}
+	sum.Acknowledged = 0
+	return sum
 }
 
 // beat counts and tells.

@@ -118,6 +118,7 @@ type answer struct {
 	opened wire.Opened
 	err    error
 	sums   bool // only checksums were asked for
+	listen bool // only that the server takes the metadata
 }
 
 // New returns a shipper.
@@ -195,7 +196,7 @@ func (s *Shipper) Run(ctx context.Context) (sum Summary, err error) {
 		}
 		select {
 		case <-ctx.Done():
-			return s.account.sum(), s.unread
+			return s.final(), s.unread
 		case <-ended:
 			ended, s.ended = nil, true
 			err = s.scan()
@@ -217,7 +218,7 @@ func (s *Shipper) Run(ctx context.Context) (sum Summary, err error) {
 			now := time.Now()
 			s.check(ctx, &all, now)
 			s.askReleased(ctx, &all, now)
-			if err = s.cut(now); err == nil {
+			if err = errors.Join(s.describe(ctx, &all, now), s.cut(now)); err == nil {
 				err = s.fill(ctx, &all)
 			}
 		case now := <-status.C:
@@ -375,7 +376,7 @@ func (s *Shipper) check(ctx context.Context, all *errgroup.Group, now time.Time)
 				s.o.Log("server %s is silent", name)
 			}
 			delete(s.peers, name)
-			delete(s.account.released.told, name)
+			s.account.released.forget(name)
 			continue
 		}
 		if p.state == open && p.onWay > 0 && now.Sub(p.progress) > stuckAfter {
@@ -421,6 +422,9 @@ func (s *Shipper) open(a answer) error {
 		s.sums(a, time.Now())
 		return nil
 	}
+	if a.listen {
+		return s.listens(a)
+	}
 	p := s.peers[a.from]
 	if p == nil || p.state != opening {
 		return nil
@@ -441,7 +445,7 @@ func (s *Shipper) open(a answer) error {
 		s.failed(p, a.err.Error(), now)
 		return nil
 	}
-	delete(s.account.released.told, p.name) // it may be another disk
+	s.account.released.forget(p.name) // it may be another disk
 	s.account.review()
 	return s.cut(now)
 }
@@ -479,7 +483,9 @@ func (s *Shipper) acked(a wire.Ack) {
 		return
 	}
 	now := time.Now()
-	p.acked(&a, now)
+	if p.acked(&a, now); s.account.documented(p) {
+		s.account.review()
+	}
 	if a.Error != "" && p.state == open {
 		s.failed(p, a.Error, now)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 
 	"meridian/internal/collect/wire"
@@ -127,6 +128,26 @@ func (h *Host) install(f *file) error {
 func sumOf(r io.ReaderAt, size int64) (uint32, error) {
 	b := make([]byte, size)
 	if _, err := r.ReadAt(b, 0); err != nil && err != io.EOF {
+		return 0, err
+	}
+	return wire.Sum(b), nil
+}
+
+// SumOf returns the CRC-32C of a document that is on the disk, whether its agent is there or not; 0 where there is none.
+func (s *Store) SumOf(session, host, name string) (uint32, error) {
+	if h := s.host(session, host); h != nil {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if f := h.files[name]; f != nil {
+			return f.sum, nil
+		}
+		return 0, nil
+	}
+	if _, err := s.stat(filepath.Join(s.Dir(session, host), name)); errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	b, err := s.ReadDocument(session, host, name, wire.MaxRange)
+	if err != nil {
 		return 0, err
 	}
 	return wire.Sum(b), nil
