@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	alignlive "meridian/align/live"
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -214,3 +215,14 @@ func (s *Session) connected() bool {
 
 // Maps returns how the clocks are aligned now.
 func (s *Session) Maps() *alignlive.Maps { return s.clocks.Maps() }
+
+// reachStep moves the high bound of an event to where its clock is at the end of a step of its stamps, ns: it happened up to that later. Where the map has no bounds
+// there, the event has none.
+func (s *Session) reachStep(e *trace.TimelineEvent, number int, at clock.HostTime, step int64) {
+	end := s.place(number, clock.Add(at, step-1))
+	if m := &s.maps[e.Map]; !end.Bounded || end.Component != m.component {
+		e.Bounded, e.Low, e.High = false, e.Time, e.Time
+		return
+	}
+	e.High = max(e.High, end.High)
+}

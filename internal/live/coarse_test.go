@@ -59,6 +59,42 @@ func TestEventsOfCoarseStampsAreWithinTrueBounds(t *testing.T) {
 	}
 }
 
+// TestAnEventWhoseStampsStepGoesBeyondTheBoundsHasNone takes events on both sides of the last instant from which a step of their stamps is within bounds.
+func TestAnEventWhoseStampsStepGoesBeyondTheBoundsHasNone(t *testing.T) {
+	t.Parallel()
+	const step = 10_000_000
+	hosts := talk(4, 19)
+	s, _ := followBeside(t, hosts, 4, Options{Sorter: order.SorterOptions{Frame: 100 * time.Millisecond}}, 0)
+	tried := 0
+	for _, in := range s.inputs {
+		bounded := func(at int64) bool { p := s.place(in.number, clock.HostTime(at)); return p.Bounded }
+		low, high := int64(in.event.Time), int64(in.event.Time)+3600_000_000_000
+		if !bounded(low) || bounded(high) { // the reference has bounds for ever
+			continue
+		}
+		for low+1 < high {
+			if middle := low + (high-low)/2; bounded(middle) {
+				low = middle
+			} else {
+				high = middle
+			}
+		}
+		for late := range int64(2) {
+			at := clock.HostTime(low - (step - 1) + late)
+			p := s.place(in.number, at)
+			e := trace.TimelineEvent{Time: p.At, Map: s.mapOf(in, &p), Bounded: p.Bounded, Low: p.Low, High: p.High}
+			s.reachStep(&e, in.number, at, step)
+			if want := late == 0; e.Bounded != want || want && e.High.Sub(p.High) < step*9/10 {
+				t.Errorf("the step ends %d ns behind the last bounds: bounded is %v, the high bound went from %d to %d", late, e.Bounded, p.High, e.High)
+			}
+			tried++
+		}
+	}
+	if tried == 0 {
+		t.Error("no clock has bounds that end")
+	}
+}
+
 // reversed counts the messages that are shown received before they were sent.
 func reversed(all []taken) (n int) {
 	sent := make(map[uint64]clock.TimelineTime)

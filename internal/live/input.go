@@ -414,8 +414,8 @@ func (in *input) record() *trace.TimelineEvent {
 		r.Low, r.High = r.Time, r.Time
 	} else if in.place.Bounded && in.s.shared[in.place.Component] {
 		r.Bounded, r.Low, r.High = true, in.place.Low, in.place.High
-		if step := in.granularity(); step > 1 { // it happened up to a step of the stamps later
-			r.High = max(r.High, in.s.place(in.number, clock.Add(e.Time, step-1)).High)
+		if step := in.granularity(); step > 1 {
+			in.s.reachStep(r, in.number, e.Time, step)
 		}
 	}
 	r.Stream = in.sub

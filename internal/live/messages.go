@@ -119,7 +119,7 @@ func (x *messageEnds) end(in *input, at clock.HostTime, step int64, role trace.R
 	if bounded(x.s, &place) {
 		e.Bounded, e.Low, e.High = true, place.Low, place.High
 		if step > 1 {
-			e.High = max(e.High, x.s.place(in.number, clock.Add(at, step-1)).High)
+			x.s.reachStep(&e, in.number, at, step)
 		}
 	}
 	class := 0 // as EndpointClasses has them: of the sending, of the receipt
