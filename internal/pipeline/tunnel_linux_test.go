@@ -59,7 +59,9 @@ func wantRealMessages(t *testing.T, captures []*trace.Capture, ofPackets float64
 		}
 	}
 	packets := min(captures[0].Packets.Len(), captures[1].Packets.Len())
-	if share := float64(r.Tally.Messages) / float64(packets); share < ofPackets {
+	// What tcpdump missed on a busy machine makes its like unsure: it is left out, and said.
+	share := float64(r.Tally.Messages) / float64(packets)
+	if told := float64(r.Tally.Messages+r.Tally.Unsure) / float64(packets); told < ofPackets || share < ofPackets/2 {
 		t.Errorf("%d messages of %d packets (%.1f%%): %q", r.Tally.Messages, packets, 100*share, w.Lines())
 	} else {
 		t.Logf("%d messages of %d packets (%.1f%%): %q", r.Tally.Messages, packets, 100*share, w.Lines())
