@@ -162,6 +162,7 @@ func (r *recorder) once(ctx context.Context, args []string) (code int, how endin
 	case errors.As(err, &exit) && exit.ExitCode() >= 0:
 		return exit.ExitCode(), endedItself, nil
 	case errors.As(err, &exit) && ctx.Err() != nil && diedOfInterrupt(exit):
+		r.log("the recorder was asked to end before it had begun") // it did not catch signals yet
 		return 0, notBegun, nil
 	case errors.As(err, &exit):
 		return exitFailed, wasKilled, nil

@@ -109,6 +109,8 @@ type Recorder struct {
 	rings    map[string]*drain // that are being read, by file
 	ignored  map[string]bool   // files that must not be read, or could not be
 	busy     map[string]bool   // files that another recorder reads
+	ending   bool              // what another recorder of the trace held is waited for
+	held     int               // how many files another recorder held at the last look
 	ended    []*drain
 	listener *ring.Listener // in the directories of rings
 	sources  []writer
@@ -290,7 +292,11 @@ func (r *Recorder) drain(ctx context.Context, sources <-chan ended) error {
 		default:
 		}
 		if now := time.Now(); ending || !now.Before(nextFind) {
-			found, unready, err := r.find()
+			look := r.find
+			if ending {
+				look = func() (found, unready bool, err error) { return findAtEnd(r) }
+			}
+			found, unready, err := look()
 			if err != nil {
 				return err
 			}

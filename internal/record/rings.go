@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"meridian/sensor/ring"
 )
@@ -17,10 +18,27 @@ func (r *Recorder) directories() []string {
 	return r.o.Rings
 }
 
+// releaseTime is how long a recorder that was killed is expected to hold its rings when it has given back the directory, usually some ms.
+const releaseTime = 2 * time.Second
+
+// findAtEnd is Recorder.find for the last pass. Where a trace is continued it waits for rings that another recorder holds: it may be the one before, which the
+// system is still ending. Their events would be left, and nothing would say so.
+func findAtEnd(r *Recorder) (found, unready bool, err error) {
+	r.ending = r.t.continued
+	for until := time.Now().Add(releaseTime); ; time.Sleep(r.pauses.least) {
+		more, unready, err := r.find()
+		found = found || more
+		if err != nil || r.held == 0 || time.Now().After(until) {
+			return found, unready, err
+		}
+	}
+}
+
 // find opens the new rings of selected programs and says whether there were any. Unready says that one is still being made. An
 // error means that the trace cannot be written.
 func (r *Recorder) find() (found, unready bool, err error) {
 	before := len(r.rings)
+	r.held = 0
 	for _, dir := range r.directories() {
 		paths, err := ring.Find(dir)
 		if err != nil {
@@ -66,6 +84,9 @@ func (r *Recorder) open(path string) (unready bool, err error) {
 	case errors.Is(err, os.ErrNotExist): // removed meanwhile
 		return false, nil
 	case errors.Is(err, ring.ErrBusy):
+		if r.ending && !readsItself(path, info.PID) {
+			r.held++
+		}
 		if !r.busy[path] {
 			r.busy[path] = true
 			r.warnOfReader(path, info)
