@@ -50,12 +50,12 @@ func TestConnectionsThatDoNotSayWhoTheyAreTakeNoRoomOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	const lurking, permitted = 12, 4
+	begun := time.Now()
 	slow := lurk(t, b, "127.0.0.1") // a host that needs its time
 	var closed [lurking]chan error
 	for i := range closed {
 		closed[i] = lurk(t, b, "127.0.0.2")
 	}
-	begun := time.Now()
 	for i := range lurking - (permitted - 1) { // those that came first
 		select {
 		case <-closed[i]:
