@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"time"
 
 	"meridian/internal/collect/tunnel"
 	"meridian/internal/collect/wire"
@@ -19,33 +17,7 @@ func openAgents(ctx context.Context, o Options) (*Place, error) {
 	if o.Agents == nil {
 		return nil, errors.New("agents: no connection to a server")
 	}
-	p := &Place{Name: "agents"}
-	seats, failed := make([]*Seat, len(o.Run.Hosts)), make([]error, len(o.Run.Hosts))
-	var hosts sync.WaitGroup
-	for i := range o.Run.Hosts {
-		hosts.Go(func() {
-			h := &o.Run.Hosts[i]
-			if seats[i], failed[i] = startAgent(ctx, o, h); failed[i] != nil {
-				failed[i] = &HostError{h.Name, failed[i]}
-			}
-		})
-	}
-	hosts.Wait()
-	for _, s := range seats {
-		if s != nil {
-			p.Seats = append(p.Seats, s)
-		}
-	}
-	for _, err := range failed {
-		if err != nil {
-			p.Close(time.Second)
-			return nil, err
-		}
-	}
-	if len(o.Run.Links) > 0 {
-		p.Missing = append(p.Missing, missingLinks)
-	}
-	return p, nil
+	return openMachines("agents", o.Run, func(h *file.Host) (*Seat, error) { return startAgent(ctx, o, h) })
 }
 
 // startAgent has the agent of a host start its process.

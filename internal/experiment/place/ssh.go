@@ -14,8 +14,6 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
-	"sync"
-	"time"
 
 	"meridian/internal/experiment/file"
 )
@@ -31,37 +29,7 @@ func openSSH(o Options) (*Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Place{Name: "ssh", Seats: make([]*Seat, len(o.Run.Hosts))}
-	failed := make([]error, len(o.Run.Hosts))
-	var hosts sync.WaitGroup
-	for i := range o.Run.Hosts {
-		hosts.Go(func() {
-			h := &o.Run.Hosts[i]
-			if p.Seats[i], failed[i] = startSSH(h, self, sum, o.Args); failed[i] != nil {
-				failed[i] = &HostError{h.Name, failed[i]}
-			}
-		})
-	}
-	hosts.Wait()
-	if err := errors.Join(failed...); err != nil {
-		var started []*Seat
-		for _, s := range p.Seats {
-			if s != nil {
-				started = append(started, s)
-			}
-		}
-		p.Seats = started
-		p.Close(time.Second)
-		for _, err := range failed {
-			if err != nil {
-				return nil, err
-			}
-		}
-	}
-	if len(o.Run.Links) > 0 {
-		p.Missing = append(p.Missing, missingLinks)
-	}
-	return p, nil
+	return openMachines("ssh", o.Run, func(h *file.Host) (*Seat, error) { return startSSH(h, self, sum, o.Args) })
 }
 
 // ownProgram returns the path of this program and its checksum.
