@@ -2,22 +2,7 @@
 # acknowledgement of the first (Nagle), which the server delays.
 import socket, struct, sys, time
 
-def read(c, n):
-    b = b''
-    while len(b) < n:
-        x = c.recv(n - len(b))
-        if not x:
-            raise EOFError
-        b += x
-    return b
-
-def connect(address):
-    for _ in range(600):
-        try:
-            return socket.create_connection(address)
-        except OSError:
-            time.sleep(0.1)
-    sys.exit('no connection to %s:%d' % address)
+from common import connect, read
 
 c = connect((sys.argv[1], 7000))
 for number, kind in enumerate(map(int, sys.argv[2])):

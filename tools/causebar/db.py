@@ -1,14 +1,7 @@
 # The database: it answers, and sleeps first where a request says so.
 import socket, struct, sys, time
 
-def read(c, n):
-    b = b''
-    while len(b) < n:
-        x = c.recv(n - len(b))
-        if not x:
-            raise EOFError
-        b += x
-    return b
+from common import read
 
 c, _ = socket.create_server((sys.argv[1], 7001)).accept()
 c.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -38,6 +38,8 @@ var (
 	dbProgram []byte
 	//go:embed client.py
 	clientProgram []byte
+	//go:embed common.py
+	commonProgram []byte // which they import
 )
 
 // plant is a way in which a request is made slow.
@@ -217,7 +219,7 @@ func (s *score) judge(kind string, r *request) {
 
 // record runs the three programs, each under a recorder of its own.
 func (b *bar) record(l *netlab.Lab, dir, language string, order []string) error {
-	for name, text := range map[string][]byte{"server.py": serverProgram, "db.py": dbProgram, "client.py": clientProgram} {
+	for name, text := range map[string][]byte{"server.py": serverProgram, "db.py": dbProgram, "client.py": clientProgram, "common.py": commonProgram} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 			return err
 		}

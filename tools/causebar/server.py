@@ -1,22 +1,7 @@
 # The server: it asks the database for each request, and is slow as a request says. One processor is kept busy for "run queue".
 import os, socket, struct, sys, threading, time
 
-def read(c, n):
-    b = b''
-    while len(b) < n:
-        x = c.recv(n - len(b))
-        if not x:
-            raise EOFError
-        b += x
-    return b
-
-def connect(address):
-    for _ in range(600):
-        try:
-            return socket.create_connection(address)
-        except OSError:
-            time.sleep(0.1)
-    sys.exit('no connection to %s:%d' % address)
+from common import connect, read
 
 def burn(seconds):
     end = time.thread_time() + seconds
