@@ -37,9 +37,13 @@ func (r *recorder) lastLook() (code int, err error) {
 	if at := slices.Index(args, "--"); at >= 0 {
 		args = args[:at]
 	}
+	dir, ok := ringsOf(args)
+	if !ok {
+		return code, nil // no recorder begins with these flags
+	}
 	how := notBegun
 	for range maxLastLooks {
-		if len(unreadRings(args)) == 0 {
+		if len(unreadRings(dir)) == 0 {
 			return code, nil
 		}
 		lock, err := dirlock.Lock(r.dir)
@@ -52,13 +56,13 @@ func (r *recorder) lastLook() (code int, err error) {
 			err = r.endOther() // that of an agent that was killed had begun meanwhile
 		}
 		if err != nil {
-			return 0, errors.Join(err, errors.New(r.leftUnread(args)))
+			return 0, errors.Join(err, errors.New(r.leftUnread(dir)))
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), endWithin)
 		code, how, err = r.once(ctx, append([]string{"--" + lastLookFlag}, args...))
 		cancel()
 		if err != nil {
-			return 0, errors.Join(err, errors.New(r.leftUnread(args)))
+			return 0, errors.Join(err, errors.New(r.leftUnread(dir)))
 		}
 		if how == endedItself && code != exitFailed {
 			return code, nil
@@ -67,8 +71,8 @@ func (r *recorder) lastLook() (code int, err error) {
 			break
 		}
 	}
-	if len(unreadRings(args)) > 0 {
-		r.wrong = append(r.wrong, r.leftUnread(args))
+	if len(unreadRings(dir)) > 0 {
+		r.wrong = append(r.wrong, r.leftUnread(dir))
 	}
 	if how != endedItself {
 		code = exitDone // r.wrong says it
@@ -77,8 +81,8 @@ func (r *recorder) lastLook() (code int, err error) {
 }
 
 // leftUnread says which rings are left.
-func (r *recorder) leftUnread(args []string) string {
-	paths := unreadRings(args)
+func (r *recorder) leftUnread(dir string) string {
+	paths := unreadRings(dir)
 	text := strings.Join(paths[:min(len(paths), maxRingsNamed)], ", ")
 	if n := len(paths) - maxRingsNamed; n > 0 {
 		text += fmt.Sprintf(" and %d more", n)
@@ -86,20 +90,22 @@ func (r *recorder) leftUnread(args []string) string {
 	return fmt.Sprintf("rings were left unread (%s): to record them, run the agent with -o %s again", text, r.dir)
 }
 
-// unreadRings returns the rings where a recorder with these flags looks for them, also of programs that it would not select. Rings that were read, and
-// whose programs have ended, are removed.
-func unreadRings(args []string) []string {
+// ringsOf returns the directory in which a recorder with these flags looks for rings; "" is the system's. It is false where no recorder begins with them.
+func ringsOf(args []string) (dir string, ok bool) {
 	flags := newRecord().Flags()
 	if flags.Parse(args) != nil {
-		return nil // no recorder begins with them
+		return "", false
 	}
 	dir, err := flags.GetString("rings")
 	if err == nil && dir != "" {
 		dir, err = filepath.Abs(dir)
 	}
-	if err != nil {
-		return nil
-	}
+	return dir, err == nil
+}
+
+// unreadRings returns the rings in a directory, also of programs that a recorder would not select. Rings that were read, and whose programs have ended, are
+// removed.
+func unreadRings(dir string) []string {
 	paths, _ := ring.Find(dir) // a directory that is not there has none
 	return paths
 }
