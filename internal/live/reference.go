@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	alignlive "meridian/align/live"
@@ -9,13 +10,7 @@ import (
 
 // wanted reports whether the options ask for a clock as the reference.
 func (s *Session) wanted(number int) bool {
-	wanted := s.o.Align.Align.Reference
-	for _, name := range s.names(number) {
-		if name == wanted {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(s.names(number), s.o.Align.Align.Reference)
 }
 
 // noteReference notes that the clock which was asked for as the reference joined a timeline that follows another, whose clocks had been aligned before it

@@ -1,11 +1,7 @@
 // Package curves has what several stages of alignment do to estimates.
 package curves
 
-import (
-	"slices"
-
-	"meridian/clock"
-)
+import "meridian/clock"
 
 // Outside is how far beyond the outermost of both curves' knots a moved estimate gets one more, ns.
 const Outside = 1_000_000_000_000
@@ -33,7 +29,7 @@ func Continue(moved, estimate clock.Curve) clock.Curve {
 		k.Y = max(k.Y, last.Y)
 		out = append(out, k)
 	}
-	return slices.Clip(out)
+	return out
 }
 
 // shifted returns knots of an estimate at some host times, moved as its value at a knot was.
