@@ -4,6 +4,7 @@
 //
 //	manyhosts                    the networks of the table
 //	manyhosts -only chain        those whose name has the word
+//	manyhosts -scale             random networks of degree 8 with 64 to 1,000 hosts, and how cost and error grow
 //
 // The networks are made by meridian simulate, each with about 477,000 messages. It exits with 1 if a network takes more than 60 s
 // of all cores together, which other work on the machine changes little, or more than 1 GiB of memory. It needs bin/meridian from
@@ -52,8 +53,13 @@ type report struct {
 func main() {
 	meridian := flag.String("meridian", "bin/meridian", "the command to measure")
 	only := flag.String("only", "", "measure the networks whose names contain this")
+	scale := flag.Bool("scale", false, "measure random networks of growing size, and the error of their clocks")
 	flag.Parse()
-	if err := measure(*meridian, *only); err != nil {
+	run := func() error { return measure(*meridian, *only) }
+	if *scale {
+		run = func() error { return measureScale(*meridian) }
+	}
+	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "manyhosts:", err)
 		os.Exit(1)
 	}
