@@ -77,6 +77,34 @@ func (w *Warnings) add(subject, kind, details string, n int64, damage bool) {
 	w.list = append(w.list, warning{subject: subject, kind: kind, first: details, count: n, damage: damage})
 }
 
+// Warning is what went wrong of one kind with one subject, as [Warnings.Add] and the like describe it.
+type Warning struct {
+	Subject, Kind, Details string // the details are those of the first case
+	Count                  int64
+	Damage                 bool
+}
+
+// All returns all warnings in the order in which they first happened, to be handed on to other Warnings by [Warnings.AddAll].
+func (w *Warnings) All() []Warning {
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all []Warning
+	for _, x := range w.list {
+		all = append(all, Warning{Subject: x.subject, Kind: x.kind, Details: x.first, Count: x.count, Damage: x.damage})
+	}
+	return all
+}
+
+// AddAll adds what other Warnings have gathered.
+func (w *Warnings) AddAll(all []Warning) {
+	for _, x := range all {
+		w.add(x.Subject, x.Kind, x.Details, x.Count, x.Damage)
+	}
+}
+
 // Lines returns one line per subject and kind, in the order in which they first happened.
 func (w *Warnings) Lines() []string {
 	if w == nil {

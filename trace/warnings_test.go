@@ -1,6 +1,7 @@
 package trace_test
 
 import (
+	"slices"
 	"testing"
 
 	"meridian/trace"
@@ -22,5 +23,20 @@ func TestDamagesTellOfWhatWasLeftOutAndOfNoOtherWarning(t *testing.T) {
 	}
 	if (*trace.Warnings)(nil).Damages() != "" {
 		t.Error("no warnings tell of damage")
+	}
+}
+
+func TestWarningsHandedOnAreTheSame(t *testing.T) {
+	var w, other trace.Warnings
+	w.Add("a.pcap", "header cut short", "packet 3")
+	w.AddN("", "packets left out", "", 7)
+	w.Damage("b.pcap", "cut short", "", 2)
+	w.Add("a.pcap", "header cut short", "packet 9")
+	other.AddAll(w.All())
+	if got, want := other.Lines(), w.Lines(); !slices.Equal(got, want) || other.Damages() != w.Damages() {
+		t.Errorf("%q and %q, want %q and %q", got, other.Damages(), want, w.Damages())
+	}
+	if (*trace.Warnings)(nil).All() != nil {
+		t.Error("nil warnings are not none")
 	}
 }

@@ -46,6 +46,7 @@ var mayImport = map[string][]string{
 	"internal/collect/publish":  {"internal/collect/wire", "internal/live", "internal/filter", "order", "format/ctf", "format/jsonl", "trace", "clock"},
 	"internal/collect/tunnel":   {"internal/collect/wire"},
 	"internal/realtime":         {"clock"},
+	"internal/reduced":          {"trace", "clock"}, // captures as bytes, between agents and the one who aligns
 	"internal/record":           {"internal/dirlock", "internal/realtime", "internal/record/tracefs", "internal/steering", "internal/retention", "internal/spool", "internal/filter", "sensor/ring", "sensor/tsdl", "format/...", "trace", "clock"},
 	"internal/record/tracefs":   {"internal/record/kernel", "internal/record/internal/...", "internal/kernel", "trace", "clock"},
 	"internal/cause":            {"internal/plainhttp"}, // names of requests, as packets have them
