@@ -15,12 +15,13 @@ import (
 // no message follows one of the other direction.
 //
 // Rates do change it, by what the clocks drift apart during the exchange. So the quickest is the one whose time is least
-// at worst, with clocks that differ by 200 ppm: a long pause counts against an exchange. The cost is O(n log n).
+// at worst, with clocks that differ by 200 ppm: a long pause counts against an exchange. The cost is O(n) for delays that vary, O(n
+// log n) at worst.
 func RoundTrip(there, back []trace.Message) (int64, bool) {
 	return RoundTripOf([][]trace.Message{there}, [][]trace.Message{back})
 }
 
-// RoundTripOf is [RoundTrip] of messages in several blocks. Blocks that follow each other in time are not copied.
+// RoundTripOf is [RoundTrip] of messages in several blocks, in any order. Of many it copies those alone that may have been quickest.
 func RoundTripOf(there, back [][]trace.Message) (int64, bool) {
 	x, least := quickest(there, back, math.MaxInt64)
 	y, _ := quickest(back, there, least)
@@ -37,6 +38,16 @@ const driftPerNs = 5000
 // quickest returns the quickest exchange that begins with a message of there, and its time at worst, which is below the
 // one given; -1 if there is none.
 func quickest(there, back [][]trace.Message, below int64) (roundTrip, worst int64) {
+	s := newSlots(there, back)
+	if s == nil {
+		return quickestOf(there, back, below)
+	}
+	there, back = s.within(s.quickest(there, back, below), there, back)
+	return quickestOf(there, back, below)
+}
+
+// quickestOf is quickest, of messages that all are put in order.
+func quickestOf(there, back [][]trace.Message, below int64) (roundTrip, worst int64) {
 	there, back = ordered(there, byReceived), ordered(back, bySent)
 	roundTrip, worst = -1, below
 	var a *trace.Message // the last message there that was received before b was sent

@@ -74,9 +74,7 @@ func Align(ctx context.Context, m *Matched, o AlignOptions, w *trace.Warnings) (
 	}
 	var trips map[[2]int]int64
 	var beside sync.WaitGroup
-	if messagesIn(m.Channels) <= maxBeside {
-		beside.Go(func() { trips = undividedRoundTrips(m.Channels) }) // the solver leaves processors free
-	}
+	beside.Go(func() { trips = undividedRoundTrips(m.Channels) }) // the solver leaves processors free
 	s, err := Solve(ctx, m, o)
 	beside.Wait()
 	if err != nil {

@@ -26,17 +26,6 @@ func undividedRoundTrips(channels []trace.Channel) map[[2]int]int64 {
 	return roundTripsOf(channels, func(i int) int { return i })
 }
 
-// maxBeside is of how many messages round trips are found while the solver works. Both hold copies of messages, of 16 bytes each,
-// so of more messages they are found one after the other.
-const maxBeside = 2 << 20
-
-func messagesIn(channels []trace.Channel) (n int) {
-	for i := range channels {
-		n += len(channels[i].Messages)
-	}
-	return n
-}
-
 // roundTripsOf returns the least round trip of each two clocks of channels, whose ends have numbers that clockOf leads to clocks.
 func roundTripsOf(channels []trace.Channel, clockOf func(int) int) map[[2]int]int64 {
 	blocks := make(map[[2]int][][]trace.Message) // by sender and receiver
