@@ -65,11 +65,24 @@ type reader struct {
 	path string
 	w    *trace.Warnings
 	set  *spans.Set
+	// whole is given the JSON of each trace instead of the set; nil without ReadWhole.
+	whole func(raw []byte, at int64)
 }
 
 func read(s io.Reader, path string, w *trace.Warnings) (*File, error) {
 	r := &reader{path: path, w: w, set: spans.NewSet(path)}
 	r.set.Step(1000)
+	if err := r.read(s); err != nil {
+		return nil, err
+	}
+	if r.set.Len() == 0 {
+		return nil, fmt.Errorf(`%s: no spans; expected {"data":[{"traceID":...,"spans":[...],"processes":{...}}]} as Jaeger's API answers`, path)
+	}
+	return r.set.Done(w), nil
+}
+
+// read reads the traces of a stream.
+func (r *reader) read(s io.Reader) error {
 	p := pull.NewReader(s)
 	c, err := p.Peek()
 	switch {
@@ -78,21 +91,15 @@ func read(s io.Reader, path string, w *trace.Warnings) (*File, error) {
 		if p.Err() != nil {
 			err = p.Err()
 		}
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("%s: %w", r.path, err)
 	case c == '[':
 		err = r.traces(p)
 	case c == '{':
 		err = r.answer(p)
 	default:
-		return nil, fmt.Errorf("%s: not Jaeger's JSON (begins with %q)", path, c)
+		return fmt.Errorf("%s: not Jaeger's JSON (begins with %q)", r.path, c)
 	}
-	if err := p.Finish(path, err, w); err != nil {
-		return nil, err
-	}
-	if r.set.Len() == 0 {
-		return nil, fmt.Errorf(`%s: no spans; expected {"data":[{"traceID":...,"spans":[...],"processes":{...}}]} as Jaeger's API answers`, path)
-	}
-	return r.set.Done(w), nil
+	return p.Finish(r.path, err, r.w)
 }
 
 // answer reads what the API answers, or a trace that stands alone, which has to be held whole.
@@ -149,6 +156,10 @@ func (r *reader) traces(p *pull.Reader) error {
 
 // trace adds the spans of one trace. Its processes may stand behind them.
 func (r *reader) trace(raw []byte, at int64) error {
+	if r.whole != nil {
+		r.whole(raw, at)
+		return nil
+	}
 	rows := make(map[string]spans.Row)
 	err := pull.Members(raw, func(name, v []byte) bool {
 		if string(name) == "processes" {

@@ -210,6 +210,7 @@ func FuzzRead(f *testing.F) {
 		var w trace.Warnings
 		if file, err := read(bytes.NewReader(data), "f", &w); err == nil {
 			events(t, file)
+			rewritten(t, data)
 		}
 	})
 }

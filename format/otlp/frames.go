@@ -146,7 +146,7 @@ func (r *reader) cut(err error, at int64) error {
 	if errors.As(err, &damage) {
 		return err
 	}
-	if r.set.Len() == 0 {
+	if r.set.Len() == 0 && r.whole == nil {
 		return fmt.Errorf("at offset %d: %w", at, err)
 	}
 	if err == io.ErrUnexpectedEOF || err == io.EOF {

@@ -78,6 +78,10 @@ func (r *reader) request(p *pull.Reader, within bool) error {
 
 // jsonResource adds the spans of one resource. The resource may stand behind its spans.
 func (r *reader) jsonResource(raw []byte, at int64) error {
+	if r.whole != nil {
+		r.wholeJSON(raw, at)
+		return nil
+	}
 	var of spans.Resource
 	pull.Members(raw, func(name, v []byte) bool {
 		if string(name) != "resource" {

@@ -27,6 +27,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	v1 "go.opentelemetry.io/proto/otlp/trace/v1"
+
 	"meridian/format/internal/pull"
 	"meridian/format/internal/spans"
 	"meridian/format/internal/stream"
@@ -150,6 +152,10 @@ type reader struct {
 	span    spans.Span
 	texts   []byte
 	dropped int64 // attributes, events and links that the sender says it left out
+
+	// whole is given each resource instead of the set, broken each that cannot be read as a whole; nil without ReadWhole.
+	whole  func(*v1.ResourceSpans)
+	broken func(err error, at int64)
 }
 
 // Read reads a file of spans.
@@ -159,18 +165,7 @@ func Read(path string, w *trace.Warnings) (*File, error) {
 
 func read(s io.Reader, path string, w *trace.Warnings) (*File, error) {
 	r := &reader{path: path, w: w, set: spans.NewSet(path)}
-	head, rest, err := peek(s)
-	switch {
-	case err != nil:
-	case kindOf(head) == asJSON:
-		err = r.json(rest)
-	case kindOf(head) == asMessage:
-		err = r.message(rest)
-	case kindOf(head) == asFrames:
-		err = r.frames(rest)
-	default:
-		return nil, fmt.Errorf("%s: not OpenTelemetry spans (begins with % x)", path, head[:min(8, len(head))])
-	}
+	err := r.read(s)
 	var damage *stream.Damage
 	if errors.As(err, &damage) {
 		w.Add(path, "damaged, what came before is used", damage.Error())
@@ -184,6 +179,23 @@ func read(s io.Reader, path string, w *trace.Warnings) (*File, error) {
 		w.AddN(path, "attributes, events or links that the sender left out", "", r.dropped)
 	}
 	return r.set.Done(w), nil
+}
+
+// read reads a stream in any of the ways of writing.
+func (r *reader) read(s io.Reader) error {
+	head, rest, err := peek(s)
+	if err != nil {
+		return err
+	}
+	switch kindOf(head) {
+	case asJSON:
+		return r.json(rest)
+	case asMessage:
+		return r.message(rest)
+	case asFrames:
+		return r.frames(rest)
+	}
+	return fmt.Errorf("not OpenTelemetry spans (begins with % x)", head[:min(8, len(head))])
 }
 
 // skip counts something that could not be used.

@@ -352,6 +352,20 @@ func FuzzRead(f *testing.F) {
 		Recognises(data)
 		if file, _, err := parse(data); err == nil {
 			shown(t, file)
+			rewritten(t, data)
 		}
 	})
+}
+
+// rewritten reads a file whole and writes it, twice: what was written is read back.
+func rewritten(t *testing.T, file []byte) {
+	first, _ := whole(t, t.TempDir(), file)
+	var out, again bytes.Buffer
+	if err := WriteJSON(&out, first); err != nil {
+		return // text that is no UTF-8
+	}
+	second, warnings := whole(t, t.TempDir(), out.Bytes())
+	if err := WriteJSON(&again, second); err != nil || !bytes.Equal(out.Bytes(), again.Bytes()) {
+		t.Errorf("%v, %q: %q, then %q", err, warnings, out.Bytes(), again.Bytes())
+	}
 }

@@ -25,6 +25,10 @@ const (
 
 // resource adds the spans of one resource.
 func (r *reader) resource(rs *v1.ResourceSpans, at int64) {
+	if r.whole != nil {
+		r.whole(rs)
+		return
+	}
 	var of spans.Resource
 	for _, kv := range rs.GetResource().GetAttributes() {
 		of.Set(kv.GetKey(), value(kv.GetValue()))

@@ -88,6 +88,7 @@ var mayImport = map[string][]string{
 	"internal/pipeline/output":    {},
 	"internal/pipeline/simulate":  {"internal/pipeline/usage", "internal/pipeline/output", "internal/sim", "format/...", "trace", "clock"},
 	"internal/pipeline/source":    {"trace", "clock"},
+	"internal/pipeline/spans":     {"clock"},
 	"internal/pipeline/usage":     {},
 
 	// What only tests and tools need.

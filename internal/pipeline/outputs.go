@@ -8,6 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"meridian/format/jaeger"
+	"meridian/format/otlp"
 	"meridian/internal/pipeline/input"
 	"meridian/internal/pipeline/usage"
 	"meridian/trace"
@@ -21,6 +25,8 @@ type outputFormat struct {
 	// Of outputs of events one of these: as a file or as a directory.
 	sink      func(*sinkContext, io.Writer, *trace.Schema) (trace.Sink, error)
 	directory func(*sinkContext, string, *trace.Schema) (trace.Sink, error)
+	// Of copies of spans.
+	spans func(io.Writer, *tracev1.TracesData) error
 }
 
 // outputKind is what an output is made from. The kinds are written in this order.
@@ -30,6 +36,7 @@ const (
 	ofReport  outputKind = iota // the alignment report
 	ofEvents                    // a pass over the events as they were recorded
 	ofRows                      // a pass over the rows of the timeline
+	ofSpans                     // the spans of all files of spans
 	ofParts                     // the packets of each capture
 	ofPackets                   // the merged packets of the captures
 )
@@ -41,6 +48,8 @@ func outputFormats() []outputFormat {
 		{ending: ".pcapng", what: "the packets of all captures at corrected times", kind: ofPackets},
 		{ending: ".pftrace", what: "the events as a Perfetto trace (ui.perfetto.dev)", kind: ofRows, sink: perfettoSink},
 		{ending: ".chrome.json", what: "the events as a Chrome trace", kind: ofRows, sink: chromeSink},
+		{ending: ".otlp.json", what: "the spans of all inputs at corrected times, as OpenTelemetry has them (Tempo, Jaeger)", kind: ofSpans, spans: otlp.WriteJSON},
+		{ending: ".jaeger.json", what: "the same, as Jaeger's user interface opens them", kind: ofSpans, spans: jaeger.WriteJSON},
 		{ending: ".ctf", what: "the events as CTF 1.8, a directory with one trace for each host", kind: ofEvents, directory: ctfSink},
 		{ending: ".csv", what: "the events as a table", kind: ofEvents, sink: csvSink},
 		{ending: ".jsonl", what: "the events as JSON, one on a line", kind: ofEvents, sink: jsonlSink},
@@ -99,6 +108,8 @@ func (o *Options) checkOutputs(traces []input.Trace) ([]outputFile, error) {
 			return nil, usage.Errorf("output %s is given twice", path)
 		}
 		switch {
+		case f.kind == ofSpans && (o.Select.ofEvents() || len(o.Select.Fields) > 0 || o.Select.From.Event+o.Select.To.Event != ""):
+			return nil, usage.Errorf("%s: spans are written whole, chosen by host and time alone; leave out filters by stream, event or field, or write another format", path)
 		case (f.kind == ofPackets || f.kind == ofParts) && o.Select.ofEvents():
 			return nil, usage.Errorf("%s: packets cannot be chosen by stream, event or field; leave out these filters or write another format", path)
 		case o.Align.Method == AsRecorded && (f.kind == ofPackets || f.kind == ofParts || f.kind == ofReport):
@@ -131,12 +142,13 @@ func outputOf(path string) (outputFile, error) {
 		return outputFile{}, usage.Errorf("%s: packets are written as pcapng; name it %s.pcapng", path, stem)
 	}
 	if stem, ok := strings.CutSuffix(clean, jsonEnding); ok {
-		for _, f := range []string{"report", "chrome"} { // web-report.json
+		for _, f := range []string{"report", "chrome", "otlp", "jaeger"} { // web-report.json
 			if short, ok := strings.CutSuffix(stem, f); ok {
 				stem = strings.TrimRight(short, "-_")
 			}
 		}
-		return outputFile{}, usage.Errorf("%s: two outputs are JSON; name the alignment report %s.report.json, or a Chrome trace %s.chrome.json", path, stem, stem)
+		return outputFile{}, usage.Errorf("%s: several outputs are JSON; name the alignment report %s.report.json, a Chrome trace %s.chrome.json, or corrected spans %s.otlp.json or %s.jaeger.json",
+			path, stem, stem, stem, stem)
 	}
 	return outputFile{}, usage.Errorf("%s: unknown output format; the name must end in %s", path, strings.Join(endings, ", "))
 }

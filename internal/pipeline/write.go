@@ -33,6 +33,9 @@ func (w *outputWriter) write(ctx context.Context) error {
 		}
 		return usage.Errorf("%s needs captures; no input is one%s", f.path, hint)
 	}
+	if f := w.first(ofSpans); f != nil && !slices.ContainsFunc(w.context.ordered.recordings, func(x recording) bool { return x.Spans() }) {
+		return usage.Errorf("%s needs spans; no input is a file of OpenTelemetry's or Jaeger's", f.path)
+	}
 	if err := w.writeReports(ctx); err != nil {
 		return err
 	}
@@ -43,6 +46,9 @@ func (w *outputWriter) write(ctx context.Context) error {
 		return err
 	}
 	if err := w.measurePairs(ctx); err != nil {
+		return err
+	}
+	if err := w.writeSpans(ctx); err != nil {
 		return err
 	}
 	if err := w.writePackets(ctx); err != nil {

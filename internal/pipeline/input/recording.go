@@ -9,8 +9,12 @@ import (
 	"runtime"
 	"strconv"
 
+	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
+
 	"meridian/clock"
 	"meridian/format"
+	"meridian/format/jaeger"
+	"meridian/format/otlp"
 	"meridian/internal/kernel"
 	"meridian/internal/steering"
 	"meridian/order"
@@ -51,6 +55,17 @@ type RecordedHost struct {
 
 // CTF reports whether a tracer or a recorder wrote it, which might have recorded packets as well.
 func (x *Recording) CTF() bool { return x.kind == format.CTF }
+
+// Spans reports whether it is a file of spans, whose copies can be corrected.
+func (x *Recording) Spans() bool { return x.kind == format.OTLP || x.kind == format.Jaeger }
+
+// WholeSpans reads a file of spans with all that it says of them.
+func (x *Recording) WholeSpans(w *trace.Warnings) (*tracev1.TracesData, error) {
+	if x.kind == format.Jaeger {
+		return jaeger.ReadWhole(x.Path, w)
+	}
+	return otlp.ReadWhole(x.Path, w)
+}
 
 // Open returns the events from the beginning: as recorded, or with rows as what happens on the rows of a timeline. Only
 // what is wrong with the rows is added to w; Read has added what is wrong with the events.
