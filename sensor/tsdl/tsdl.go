@@ -29,7 +29,10 @@
 // The source is the Common Trace Format 1.8.3, diamon.org/ctf/v1.8.3, section 7 and appendix C.
 package tsdl
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Metadata is a text that grows. The zero value is an empty one.
 type Metadata struct{ b []byte }
@@ -118,7 +121,15 @@ func (m *Metadata) Clock(c Clock) {
 	if c.Precision != 0 {
 		m.add("\tprecision = %d;\n", c.Precision)
 	}
-	m.add("\toffset_s = %d;\n\toffset = %d;\n", c.OffsetSeconds, c.Offset)
+	seconds, cycles := c.OffsetSeconds, c.Offset
+	if hz := int64(c.Frequency); cycles < 0 && hz > 0 && seconds > math.MinInt64/2 { // babeltrace2 takes cycles without a sign alone
+		whole := cycles / hz
+		if cycles %= hz; cycles < 0 {
+			whole, cycles = whole-1, cycles+hz
+		}
+		seconds += whole
+	}
+	m.add("\toffset_s = %d;\n\toffset = %d;\n", seconds, cycles)
 	if c.Absolute {
 		m.add("\tabsolute = true;\n")
 	}

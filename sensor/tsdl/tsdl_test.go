@@ -2,6 +2,7 @@ package tsdl_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"meridian/sensor/tsdl"
@@ -26,6 +27,28 @@ func TestTypesAreWrittenAsReadersKnowThem(t *testing.T) {
 	} {
 		if c.got != c.want {
 			t.Errorf("%s\nwant %s", c.got, c.want)
+		}
+	}
+}
+
+// babeltrace2 takes the cycles of an offset without a sign alone.
+func TestAnOffsetBeforeTheOriginHasPositiveCycles(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		hz              uint64
+		seconds, cycles int64
+		want            string
+	}{
+		{1e9, 10, 5, "offset_s = 10;\n\toffset = 5;"},
+		{1e9, 10, -5, "offset_s = 9;\n\toffset = 999999995;"},
+		{1e9, 10, -2e9, "offset_s = 8;\n\toffset = 0;"},
+		{1_000_012_000, 1795476993, -23525412542033, "offset_s = 1795453467;\n\toffset = 869769967;"},
+		{1e9, 0, math.MinInt64, "offset_s = -9223372037;\n\toffset = 145224192;"},
+	} {
+		var m tsdl.Metadata
+		m.Clock(tsdl.Clock{Name: "c", Frequency: c.hz, OffsetSeconds: c.seconds, Offset: c.cycles})
+		if text := m.String(); !strings.Contains(text, c.want) {
+			t.Errorf("%+v: %s", c, text)
 		}
 	}
 }

@@ -73,6 +73,9 @@ func wrongClock(metadata []byte, c file.Clock, began int64) ([]byte, error) {
 	whole := instant / second
 	rest := new(big.Int).Mul(big.NewInt(instant-whole*second), big.NewInt(frequency))
 	o := new(big.Int).Sub(rest.Quo(rest, big.NewInt(second)), big.NewInt(n0))
+	// Whole seconds of it belong to S: readers such as babeltrace2 take cycles without a sign alone.
+	carried, o := new(big.Int).DivMod(o, big.NewInt(frequency), new(big.Int))
+	whole += carried.Int64()
 	text := fmt.Sprintf("%s%d%s%d%s%d%s", m[1], frequency, m[2], whole, m[4], o, m[6])
 	at := clockOf.FindIndex(metadata)
 	return slices.Concat(metadata[:at[0]], []byte(text), metadata[at[1]:]), nil

@@ -57,6 +57,9 @@ func TestAWrongClockIsAsWrongAsTheFileSays(t *testing.T) {
 		if !strings.HasPrefix(string(b), "trace {\n};\n\nclock {\n\tname = monotonic;\n") || !strings.HasSuffix(string(b), "\tabsolute = true;\n};\n\nevent {\n\tname = x;\n};\n") {
 			t.Fatalf("%s", b)
 		}
+		if strings.Contains(string(b), "offset = -") {
+			t.Fatalf("babeltrace2 refuses a negative offset: %s", b)
+		}
 		want := new(big.Rat).SetInt64(began + int64(c.Ahead) + later)
 		want.Add(want, new(big.Rat).Mul(big.NewRat(int64(c.Fast), 1e6), new(big.Rat).SetInt64(later)))
 		off, _ := new(big.Rat).Sub(shown(t, string(b), boot+later), want).Float64()
