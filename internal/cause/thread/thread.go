@@ -123,6 +123,7 @@ type Host struct {
 	all      []*packet // received
 	owner    map[way]int32
 	words    map[uint64]map[int32]bool
+	releases map[uint64][]release // of a futex's word, in order of time
 	switches int64
 
 	goroutines map[goroutineID]int32
@@ -155,7 +156,7 @@ func NewWorld(hosts int, m *cause.Model) *World {
 func (w *World) Host(number, row int) *Host {
 	if w.hosts[number] == nil {
 		w.hosts[number] = &Host{number: number, row: row, threads: make(map[int32]*thread), tenures: make(map[int32][]tenure), cpus: make(map[int32]*processor),
-			received: make(map[way][]*packet), sent: make(map[way][]*packet), owner: make(map[way]int32), words: make(map[uint64]map[int32]bool),
+			received: make(map[way][]*packet), sent: make(map[way][]*packet), owner: make(map[way]int32), words: make(map[uint64]map[int32]bool), releases: make(map[uint64][]release),
 			goroutines: make(map[goroutineID]int32), on: make(map[int32]int32)}
 	}
 	return w.hosts[number]
@@ -275,6 +276,7 @@ func (h *Host) Leave(at int64, tid int32, result int64) {
 	if t := h.thread(tid); t.in >= 0 {
 		c := &t.calls[t.in]
 		c.end, c.result, t.in = at, result, -1
+		h.released(at, tid, c)
 	}
 }
 

@@ -132,6 +132,51 @@ func TestThePathNamesWhatTheServerWaitedFor(t *testing.T) {
 		want  string
 	}{
 		"it computes": {9000, func(*script) {}, "0>1 90, softirq@1 10, run queue@1 20, CPU@1 7880, 1>0 100"},
+		"it looks again for a lock every 2000 ns, until its holder leaves it": {9000, func(s *script) {
+			s.switchTo(1, 1200, server1, 201, 1) // the lock's holder computes
+			s.call(1, 1190, 3220, server1, "futex", 0x70, timedOut)
+			s.wake(1, 3200, server1, 201, InHardIRQ)
+			s.switchTo(1, 3210, 201, server1, 0)
+			s.call(1, 3222, 3224, server1, "futex", 0x78, 0) // leaves the mutex of the condition
+			s.call(1, 3230, 6100, server1, "futex", 0x70, 0)
+			s.switchTo(1, 3240, server1, 201, 1)
+			s.call(1, 5990, 6020, 201, "futex", 0x70, 1)
+			s.wake(1, 6000, server1, 201, InThread)
+			s.switchTo(1, 6040, 201, server1, 1)
+		}, "0>1 90, softirq@1 10, run queue@1 20, CPU@1 80, another thread's CPU@1 2000, run queue@1 10, CPU@1 30, another thread's CPU@1 2760, run queue@1 40, CPU@1 2960, 1>0 100"},
+		"its timer ends the wait while the lock's holder leaves it": {9000, func(s *script) {
+			s.switchTo(1, 1200, server1, 201, 1)
+			s.call(1, 1190, 3220, server1, "futex", 0x70, timedOut)
+			s.wake(1, 3200, server1, 201, InHardIRQ)
+			s.switchTo(1, 3210, 201, server1, 0)
+			s.call(1, 3230, 6100, server1, "futex", 0x70, 0)
+			s.switchTo(1, 3240, server1, 201, 1)
+			s.wake(1, 5980, server1, 201, InHardIRQ)
+			s.call(1, 5990, 6020, 201, "futex", 0x70, 1)
+			s.switchTo(1, 6040, 201, server1, 1)
+		}, "0>1 90, softirq@1 10, run queue@1 20, CPU@1 80, another thread's CPU@1 2000, run queue@1 10, CPU@1 30, another thread's CPU@1 2740, run queue@1 60, CPU@1 2960, 1>0 100"},
+		"it looks again and then its time is over": {9000, func(s *script) {
+			s.switchTo(1, 1200, server1, 0, 1)
+			s.call(1, 1190, 3220, server1, "futex", 0x70, timedOut)
+			s.wake(1, 3200, server1, 0, InHardIRQ)
+			s.switchTo(1, 3210, 0, server1, 0)
+			s.call(1, 3230, 6100, server1, "futex", 0x70, timedOut)
+			s.switchTo(1, 3240, server1, 0, 1)
+			s.wake(1, 6000, server1, 0, InHardIRQ)
+			s.switchTo(1, 6040, 0, server1, 1)
+		}, "0>1 90, softirq@1 10, run queue@1 20, CPU@1 80, sleep@1 2000, run queue@1 10, CPU@1 30, sleep@1 2760, run queue@1 40, CPU@1 2960, 1>0 100"},
+		"it times out and does something else before it waits again": {9000, func(s *script) {
+			s.switchTo(1, 1200, server1, 201, 1)
+			s.call(1, 1190, 3220, server1, "futex", 0x70, timedOut)
+			s.wake(1, 3200, server1, 201, InHardIRQ)
+			s.switchTo(1, 3210, 201, server1, 0)
+			s.call(1, 3222, 3224, server1, "write", 1, 1)
+			s.call(1, 3230, 6100, server1, "futex", 0x70, 0)
+			s.switchTo(1, 3240, server1, 201, 1)
+			s.call(1, 5990, 6020, 201, "futex", 0x70, 1)
+			s.wake(1, 6000, server1, 201, InThread)
+			s.switchTo(1, 6040, 201, server1, 1)
+		}, "0>1 90, softirq@1 10, run queue@1 20, CPU@1 80, sleep@1 2000, run queue@1 10, CPU@1 30, another thread's CPU@1 2760, run queue@1 40, CPU@1 2960, 1>0 100"},
 		"it sleeps": {9000, func(s *script) {
 			s.call(1, 1200, 8020, server1, "clock_nanosleep", 0, 0)
 			s.switchTo(1, 1210, server1, 0, 1)

@@ -130,7 +130,7 @@ func (w *walk) thread(of waiter, t, bound int64, request *packet) {
 				t = w.parked(of, s, from, t, bound, request)
 				break
 			}
-			t = w.blocked(of, th, s, from, t, bound, request)
+			t = w.blocked(of, th, i, from, t, bound, request)
 		}
 	}
 }
@@ -183,7 +183,8 @@ func (h *Host) context(k *wake, name string) uint8 {
 }
 
 // blocked resolves a wait from an instant to t by what ended it, and returns how far back that led.
-func (w *walk) blocked(of waiter, th *thread, s *state, from, t, bound int64, request *packet) int64 {
+func (w *walk) blocked(of waiter, th *thread, i int, from, t, bound int64, request *packet) int64 {
+	s := &th.states[i]
 	var c call
 	if s.call >= 0 {
 		c = th.calls[s.call]
@@ -200,6 +201,12 @@ func (w *walk) blocked(of waiter, th *thread, s *state, from, t, bound int64, re
 	t = k.at
 	context := of.h.context(k, c.name)
 	byItself := c.name == "futex" && c.result == timedOut || waits[c.name] && c.result == 0 && c.end < 1<<62
+	waker := k.waker
+	if c.name == "futex" && context != InThread && context != InSoftIRQ {
+		if who := of.h.releasedBy(th, of.tid, i); who > 0 {
+			waker, context, byItself = who, InThread, false
+		}
+	}
 	switch {
 	case sleeps[c.name] || byItself && context != InThread && context != InSoftIRQ:
 		w.add(of, cause.Sleep, from, t, c.name)
@@ -207,8 +214,8 @@ func (w *walk) blocked(of waiter, th *thread, s *state, from, t, bound int64, re
 		return w.byPacket(of, s, k, from, t, bound, request)
 	case disks[c.name] || s.left&uninterruptible != 0:
 		w.add(of, cause.Disk, from, t, c.name)
-	case context == InThread && k.waker > 0 && k.waker != of.tid && of.depth < mostDepth:
-		next := waiter{h: of.h, tid: k.waker, wait: of.wait, depth: of.depth + 1}
+	case context == InThread && waker > 0 && waker != of.tid && of.depth < mostDepth:
+		next := waiter{h: of.h, tid: waker, wait: of.wait, depth: of.depth + 1}
 		if next.wait == cause.NoWait {
 			// A word for which one thread alone ever waits is where that thread is parked; what others wait for too is a lock.
 			if next.wait = cause.ForThread; c.name == "futex" && len(of.h.words[c.word]) > 1 {
