@@ -26,6 +26,7 @@ type recordFlags struct {
 	programs, after  []string
 	rings, probes    string
 	kernel, netns    string
+	pids             []int // whose kernel events of sched and syscalls are recorded, and their children's; none for all
 	packets          interfaceList
 	snaplen          int
 	filter           string
@@ -124,6 +125,7 @@ not recorded that was asked for by name: a group of --kernel, --packets, a --pro
 	flags.StringVarP(&f.dir, "output", "o", "", "write the trace to `DIR`")
 	flags.StringArrayVar(&f.programs, "program", nil, "record only programs whose name or process number matches `PATTERN`; may be repeated")
 	flags.StringVar(&f.kernel, "kernel", "", "record kernel events of these `GROUPS`: net, sched, irq, syscalls")
+	flags.IntSliceVar(&f.pids, "pid", nil, "of --kernel sched and syscalls, record only the processes `PIDS` and their children; may be repeated")
 	flags.Var(&f.packets, "packets", "record packets of all interfaces, or of `INTERFACES`, as in --packets=eth0,lo")
 	flags.Lookup("packets").NoOptDefVal = anyInterface
 	flags.IntVar(&f.snaplen, "snaplen", packet.DefaultSnaplen, "keep the first `BYTES` of each packet; 0 keeps whole packets")
@@ -149,7 +151,7 @@ not recorded that was asked for by name: a group of --kernel, --packets, a --pro
 	_ = flags.MarkHidden(lastLookFlag) // it is there
 	f.outputFlags.add(cmd, "summary")
 	completions(cmd, map[string]cobra.CompletionFunc{
-		"program": choices(), "host": choices(), "title": choices(), "netns": choices(), "filter": choices(), "snaplen": choices(), "ready-fd": choices(), "view": choices(), "trigger": choices(), "trigger-after": choices("1s", "2s", "10s"), "keep": choices("10s", "10m", "1h", "2GiB", "10m,2GiB"), "spool": choices("1GiB", "4GiB"), "flush": choices("10ms", "100ms", "1s"),
+		"program": choices(), "pid": choices(), "host": choices(), "title": choices(), "netns": choices(), "filter": choices(), "snaplen": choices(), "ready-fd": choices(), "view": choices(), "trigger": choices(), "trigger-after": choices("1s", "2s", "10s"), "keep": choices("10s", "10m", "1h", "2GiB", "10m,2GiB"), "spool": choices("1GiB", "4GiB"), "flush": choices("10ms", "100ms", "1s"),
 		"kernel": choices("net", "sched", "irq", "syscalls", "net,sched,irq", "net,sched,irq,syscalls"),
 		"packets": func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return interfaceNames(), cobra.ShellCompDirectiveNoFileComp

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"os"
 	"slices"
 	"strings"
 
@@ -60,6 +61,10 @@ func (f *recordFlags) check() (kernel.Groups, error) {
 		return 0, wrong("--kernel: %v", err)
 	case f.netns != "" && groups == 0 && f.packets == nil && !f.lastLook:
 		return 0, wrong("--netns needs --packets or --kernel, whose events it selects")
+	case len(f.pids) > 0 && groups&(kernel.Sched|kernel.Syscalls) == 0 && !f.lastLook:
+		return 0, wrong("--pid needs --kernel with sched or syscalls, whose events it selects")
+	case slices.ContainsFunc(f.pids, func(pid int) bool { return pid <= 0 }):
+		return 0, wrong("--pid: process numbers begin at 1")
 	case f.filter != "" && f.packets == nil && groups&kernel.Net == 0:
 		return 0, wrong("--filter needs --packets or --kernel net, whose packets it selects")
 	case f.snaplen != packet.DefaultSnaplen && f.packets == nil:
@@ -80,6 +85,22 @@ func (f *recordFlags) check() (kernel.Groups, error) {
 		}
 	}
 	return groups, nil
+}
+
+// pidsAreThere refuses numbers of processes that are not there: nothing of them could be recorded.
+func (f *recordFlags) pidsAreThere() error {
+	if len(f.pids) == 0 {
+		return nil
+	}
+	if err := kernel.Followable(); err != nil {
+		return err
+	}
+	for _, pid := range f.pids {
+		if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err != nil {
+			return fmt.Errorf("--pid: process %d is not there: %w", pid, err)
+		}
+	}
+	return nil
 }
 
 // headerFilter returns --filter for the kernel's events, nil without it.
@@ -134,7 +155,10 @@ func (f *recordFlags) openSources(command bool, w *trace.Warnings, warn func(str
 	}
 	headers := false // kernel events include packets with headers
 	if groups != 0 {
-		o := kernel.Options{Groups: groups, OnlyFollowed: command, NetNS: s.netns, Pause: f.flush / 2}
+		if err := f.pidsAreThere(); err != nil {
+			return nil, err
+		}
+		o := kernel.Options{Groups: groups, Pids: f.pids, OnlyFollowed: command, NetNS: s.netns, Pause: f.flush / 2}
 		if o.Packets, err = f.headerFilter(); err != nil {
 			return nil, err
 		}

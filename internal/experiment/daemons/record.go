@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
+	"strings"
 	"time"
 
 	"meridian/internal/experiment/protocol"
@@ -79,7 +81,27 @@ func (r *recorder) args(with recordWith) []string {
 	if r.place == "namespaces" && (with.Packets || with.Kernel != "") {
 		args = append(args, "--netns", "/proc/self/ns/net")
 	}
+	if r.place == "namespaces" && (strings.Contains(with.Kernel, "sched") || strings.Contains(with.Kernel, "syscalls")) {
+		for _, pid := range daemonsHere() {
+			args = append(args, "--pid", strconv.Itoa(pid))
+		}
+	}
 	return args
+}
+
+// daemonsHere returns the processes of this host's other daemons, which wait by now. Hosts that are namespaces share one kernel: what it does for
+// them is recorded by process.
+func daemonsHere() (pids []int) {
+	entries, err := os.ReadDir(os.Getenv("MERIDIAN_RUN_PIDS"))
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if pid, err := daemonProcess(e.Name()); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 func (r *recorder) start(ctx context.Context, c *protocol.Call) (any, error) {
