@@ -18,7 +18,7 @@ func told(stamps []clock.HostTime, received func(i int) bool) (*index, *roles) {
 		}
 		*c.Packets.Append() = trace.Packet{Kind: trace.Datagram, Time: at, From: from}
 	}
-	x := newIndex(c, 0)
+	x := newIndex(c, 0, nil)
 	return x, &roles{of: map[*index][]int8{x: {0}}}
 }
 
@@ -153,8 +153,9 @@ func TestASegmentIsAcknowledgedByTheFirstPacketThatReachesItsEnd(t *testing.T) {
 	} {
 		x := indexed(c.packets...)
 		all := connection{to: len(c.packets)}
-		if got := acknowledged(nil, x, &all, &roles{of: map[*index][]int8{x: {0}}}); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
+		var l link
+		if acknowledged(&l, x, &all, &roles{of: map[*index][]int8{x: {0}}}); !slices.Equal(l.joined(), c.want) {
+			t.Errorf("%s: %v, want %v", name, l.joined(), c.want)
 		}
 	}
 }
@@ -204,7 +205,7 @@ func TestTheCounterOfMessagesIsTheirNumber(t *testing.T) {
 func TestAHostPassesAMessageToItselfFromWhatCameToWhatItSentNext(t *testing.T) {
 	x, roles := told([]clock.HostTime{1, 2, 3, 4, 5, 6, 7, 8, 9}, func(i int) bool { return i == 1 || i == 2 || i == 5 || i == 7 })
 	x.Packets.At(3).From = trace.Unknown // says nothing, and parts nothing
-	back, there := turnarounds(x, roles)
+	back, there := turnarounds(x, roles, nil)
 	if want := []trace.Message{{Sent: 3, Received: 5}, {Sent: 6, Received: 7}, {Sent: 8, Received: 9}}; !slices.Equal(back, want) || len(there) != 0 {
 		t.Errorf("%v, want %v; %v", back, want, there)
 	}

@@ -13,6 +13,7 @@ import (
 // link gathers the messages from one capture to another, in blocks: nothing is copied as they grow in number.
 type link struct {
 	from, to *index
+	memory   trace.Memory // of full blocks
 	full     [][]trace.Message
 	block    []trace.Message
 }
@@ -29,8 +30,11 @@ func (l *link) add(m trace.Message) {
 // grow begins a block: small at first, since most pairs of captures share little or nothing.
 func (l *link) grow() {
 	if len(l.block) == linkBlock {
-		l.full = append(l.full, l.block)
-		l.block = make([]trace.Message, 0, linkBlock)
+		full, moved := trace.KeepIn(l.memory, l.block)
+		l.full = append(l.full, full)
+		if l.block = l.block[:0]; !moved {
+			l.block = make([]trace.Message, 0, linkBlock)
+		}
 		return
 	}
 	l.block = append(make([]trace.Message, 0, min(linkBlock, max(64, 4*len(l.block)))), l.block...)
@@ -88,8 +92,22 @@ func (l *link) blocks() [][]trace.Message {
 	return append(l.full, l.block)
 }
 
+// joined returns all that was added in one piece.
+func (l *link) joined() []trace.Message {
+	if len(l.full) == 0 {
+		return l.block
+	}
+	all := trace.MakeIn[trace.Message](l.memory, l.length())
+	to := all
+	for _, block := range l.blocks() {
+		to = to[copy(to, block):]
+	}
+	return all
+}
+
 // collector is what is found in one batch of conversations.
 type collector struct {
+	memory  trace.Memory
 	links   map[[2]*index]*link
 	ordered []*link // as they were begun
 	last    *link   // the one asked for last: conversations of one pair of captures come together
@@ -113,7 +131,7 @@ func (c *collector) link(from, to *index) *link {
 	key := [2]*index{from, to}
 	l, ok := c.links[key]
 	if !ok {
-		l = &link{from: from, to: to}
+		l = &link{from: from, to: to, memory: c.memory}
 		c.links[key] = l
 		c.ordered = append(c.ordered, l)
 	}
@@ -121,12 +139,19 @@ func (c *collector) link(from, to *index) *link {
 	return l
 }
 
+// keep puts what links hold into the memory, so that many batches do not fill the heap with blocks that are not full.
+func (c *collector) keep() {
+	for _, l := range c.ordered {
+		l.block, _ = trace.KeepIn(c.memory, l.block)
+	}
+}
+
 // maxBatches is into how many batches conversations are divided at most: enough that no worker waits long for another.
 const maxBatches = 64
 
 // matchConversations matches all conversations whose near end is known, several at a time. What it returns is in the order of the
 // conversations, whichever goroutine was quicker: what follows must not depend on that.
-func matchConversations(ctx context.Context, conversations []conversation) ([]*link, Tally, error) {
+func matchConversations(ctx context.Context, conversations []conversation, m trace.Memory) ([]*link, Tally, error) {
 	batches := make([]collector, min(maxBatches, len(conversations)))
 	var next atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
@@ -136,7 +161,7 @@ func matchConversations(ctx context.Context, conversations []conversation) ([]*l
 			var datagrams datagramMatcher
 			for i := int(next.Add(1) - 1); i < len(batches); i = int(next.Add(1) - 1) {
 				c := &batches[i]
-				c.links = make(map[[2]*index]*link)
+				c.memory, c.links = m, make(map[[2]*index]*link)
 				for k := i * len(conversations) / len(batches); k < (i+1)*len(conversations)/len(batches); k++ {
 					if err := ctx.Err(); err != nil {
 						return err
@@ -150,6 +175,7 @@ func matchConversations(ctx context.Context, conversations []conversation) ([]*l
 						datagrams.match(u, c)
 					}
 				}
+				c.keep()
 			}
 			return nil
 		})
@@ -157,7 +183,7 @@ func matchConversations(ctx context.Context, conversations []conversation) ([]*l
 	if err := group.Wait(); err != nil {
 		return nil, Tally{}, err
 	}
-	lone := collector{links: make(map[[2]*index]*link)}
+	lone := collector{memory: m, links: make(map[[2]*index]*link)}
 	lone.offerLone(conversations)
 	var links []*link
 	found := lone.found

@@ -89,7 +89,7 @@ func (c *connection) identity(opener int) uint64 {
 // cutBits is the number of lower bits of a TCP packet's digest that are 0 where its SACK blocks were cut.
 const cutBits = 16
 
-// members returns the numbers of the connection's packets.
+// members returns the places of the connection's packets.
 func (x *index) members(c *connection) []uint32 { return x.order[c.from:c.to] }
 
 // fingerprint recognises a packet within TCP, addresses aside: NAT keeps sequence numbers, acknowledgements and

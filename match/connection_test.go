@@ -33,7 +33,7 @@ func TestSYNThatStandsBehindItsAnswerBeginsNothing(t *testing.T) {
 		for _, c := range r.Channels {
 			n += len(c.Messages)
 		}
-		if lives := len(newIndex(w.b, 0).connections); ack == 0 && (n != 22 || lives != 1) || ack != 0 && lives != 2 {
+		if lives := len(newIndex(w.b, 0, nil).connections); ack == 0 && (n != 22 || lives != 1) || ack != 0 && lives != 2 {
 			t.Errorf("%d messages, %d connections", n, lives)
 		}
 	}

@@ -19,7 +19,7 @@ func flagged(sent, received, unknown int) *index {
 			*c.Packets.Append() = trace.Packet{Kind: trace.Datagram, From: from}
 		}
 	}
-	return newIndex(c, 0)
+	return newIndex(c, 0, nil)
 }
 
 func TestNineOfTenFlagsTellTheDirection(t *testing.T) {
@@ -44,7 +44,7 @@ func seen(t *testing.T, swapped bool, a, b []trace.Packet) *conversation {
 			}
 			*c.Packets.Append() = p
 		}
-		return newIndex(c, host)
+		return newIndex(c, host, nil)
 	}
 	return &conversation{a: build(0, a, false), b: build(1, b, swapped), swapped: swapped}
 }
@@ -375,11 +375,11 @@ func TestTheOffsetOfTwoDirectionsIsWhatTheOrderOfTheFileLeaves(t *testing.T) {
 		"as far as that":         {[]trace.Packet{p(0, 0), p(1, 10), p(0, 10-minClockOffset), p(1, 20)}, span{10, minClockOffset}},
 		"the other way":          {[]trace.Packet{p(1, 0), p(0, 10), p(1, 10-minClockOffset), p(0, 20)}, span{-minClockOffset, -10}},
 	} {
-		x := newIndex(&trace.Capture{Flows: make([]trace.Flow, 1)}, 0)
+		x := newIndex(&trace.Capture{Flows: make([]trace.Flow, 1)}, 0, nil)
 		for _, q := range c.packets {
 			*x.Packets.Append() = q
 		}
-		x = newIndex(x.Capture, 0)
+		x = newIndex(x.Capture, 0, nil)
 		got := splitOf(x, x.packets(0), direction)
 		if name == "ahead" {
 			c.want = span{big - 10, big + 4}

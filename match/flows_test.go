@@ -17,7 +17,7 @@ func indexed(packets ...trace.Packet) *index {
 		}
 		*c.Packets.Append() = p
 	}
-	return newIndex(c, 0)
+	return newIndex(c, 0, nil)
 }
 
 func TestASYNWithAnotherNumberBeginsAConnection(t *testing.T) {
@@ -213,7 +213,7 @@ func translatedDatagrams(protocol uint8, port uint16, packets ...trace.Packet) *
 		p.Kind = max(p.Kind, trace.Datagram)
 		*c.Packets.Append() = p
 	}
-	return newIndex(c, 0)
+	return newIndex(c, 0, nil)
 }
 
 func TestTranslatedDatagramsShareOnePacketWithAnIdentificationOrThree(t *testing.T) {
@@ -256,7 +256,7 @@ func TestTranslatedDatagramsShareOnePacketWithAnIdentificationOrThree(t *testing
 	a, b := translatedDatagrams(17, 1, d(1, 5)), translatedDatagrams(17, 2, d(1, 5))
 	b.Flows = append(b.Flows, b.Flows[0])
 	*b.Packets.Append() = trace.Packet{Kind: trace.Datagram, Digest: 1, ID: 5, Length: 9, Flow: 2}
-	b = newIndex(b.Capture, 0)
+	b = newIndex(b.Capture, 0, nil)
 	if got := joinTranslatedDatagrams(nil, a, b, []bool{true}, []bool{true, true}); len(got) != 0 {
 		t.Errorf("of two flows: %+v", got)
 	}

@@ -10,11 +10,12 @@ import (
 type index struct {
 	*trace.Capture
 	host        int
-	order       []uint32 // packet numbers, flow by flow, without those of points that repeat others
-	start       []int    // of each flow in order, and the end
+	log         trace.Log // the packets by place: by number, or as byFlow has put them
+	order       []uint32  // places in log, flow by flow, without those of points that repeat others
+	start       []int     // of each flow in order, and the end
 	connections []connection
 	ofFlow      [][2]int      // range of connections of each flow
-	unaddressed []uint32      // packets without addresses
+	unaddressed []uint32      // packets without addresses, by number
 	passing     map[pair]bool // addresses whose packets the host forwards: their directions say nothing
 	vague       int64         // packets left out because a copy was missed, as another point shows
 	tunnelled   []bool        // flows in tunnels that go the way which the addresses inside say (tunnels.go); nil without tunnels
@@ -23,8 +24,8 @@ type index struct {
 // newIndex sorts by counting: two passes over the packets in file order, without those of points that repeat others
 // (points.go). The second cuts the connections too; packet by
 // packet of each flow it would be a third, in which every packet is far from the one before.
-func newIndex(c *trace.Capture, host int) *index {
-	x := &index{Capture: c, host: host, start: make([]int, len(c.Flows)+1), passing: make(map[pair]bool)}
+func newIndex(c *trace.Capture, host int, m trace.Memory) *index {
+	x := &index{Capture: c, host: host, log: c.Packets, start: make([]int, len(c.Flows)+1), passing: make(map[pair]bool)}
 	points := newPointFinder(len(c.Flows))
 	each(&c.Packets, func(_ uint32, p *trace.Packet) {
 		x.start[p.Flow>>1+1]++
@@ -47,7 +48,11 @@ func newIndex(c *trace.Capture, host int) *index {
 	for i := range c.Flows {
 		x.start[i+1] += x.start[i]
 	}
-	x.order = make([]uint32, x.start[len(c.Flows)])
+	x.order = trace.MakeIn[uint32](m, x.start[len(c.Flows)])
+	place := func(n uint32, _ *trace.Packet) uint32 { return n }
+	if c.Packets.Moved() {
+		place = x.gather(m)
+	}
 	next := slices.Clone(x.start)
 	lives := newConnectionFinder(x)
 	each(&c.Packets, func(n uint32, p *trace.Packet) {
@@ -55,7 +60,7 @@ func newIndex(c *trace.Capture, host int) *index {
 			return
 		}
 		f := p.Flow >> 1
-		x.order[next[f]] = n
+		x.order[next[f]] = place(n, p)
 		if p.Kind == trace.TCP {
 			lives.see(int(f), next[f], p)
 		}
@@ -64,6 +69,36 @@ func newIndex(c *trace.Capture, host int) *index {
 	lives.close()
 	x.followTunnels()
 	return x
+}
+
+// gathered is how many packets of flows one after another are kept together where packets are not on the heap: 5 MB of them.
+const gathered = 1 << 17
+
+// gather prepares a log in which packets of one flow lie together, or near to those of some others: so matching, which goes by flow, reads
+// packets nearly in the order in which the memory has them. It returns a function that copies a packet there and returns its place.
+// Flows are taken together by the places where they begin in the index's order; each group's packets stay in file order:
+//
+//	index.order   | flow 0 | flow 1 | flow 2 | flow 3 ...
+//	index.log     | flows 0 and 1, mixed | flow 2 ...
+func (x *index) gather(m trace.Memory) func(n uint32, p *trace.Packet) uint32 {
+	packets := trace.MakeIn[trace.Packet](m, len(x.order))
+	x.log = trace.LogOf(packets)
+	next := make([]int, len(x.order)/gathered+1) // of each group
+	for i := range next {
+		next[i] = -1
+	}
+	for _, start := range x.start {
+		if g := start / gathered; g < len(next) && next[g] < 0 {
+			next[g] = start
+		}
+	}
+	return func(_ uint32, p *trace.Packet) uint32 {
+		group := x.start[p.Flow>>1] / gathered
+		at := next[group]
+		next[group]++
+		packets[at] = *p
+		return uint32(at)
+	}
 }
 
 const protocolTCP, protocolUDP = 6, 17
@@ -83,11 +118,11 @@ func each(l *trace.Log, f, lone func(n uint32, p *trace.Packet)) {
 	}
 }
 
-// packets returns the numbers of a flow's packets in file order.
+// packets returns the places of a flow's packets in file order.
 func (x *index) packets(flow int) []uint32 { return x.order[x.start[flow]:x.start[flow+1]] }
 
-// at returns a packet by number.
-func (x *index) at(n uint32) *trace.Packet { return x.Packets.At(int(n)) }
+// at returns a packet by place.
+func (x *index) at(n uint32) *trace.Packet { return x.log.At(int(n)) }
 
 // fromOf returns what the capture says of the way of a flow's packet.
 func (x *index) fromOf(p *trace.Packet) trace.Direction {

@@ -51,6 +51,9 @@ type Options struct {
 	// Addresses gives addresses of hosts by name. They override what the captures seem to say. Names of hosts that no
 	// capture has are ignored. An address that is given to several hosts is that of the last of them in order of captures.
 	Addresses map[string][]netip.Addr
+	// Memory takes what grows with the packets: indexes while Match runs, and the messages of its result. nil is Go's heap. Where it is
+	// not, the captures' packets should be there too ([trace.NewLog]).
+	Memory trace.Memory
 }
 
 func (o *Options) check() error {
@@ -129,7 +132,7 @@ func Match(ctx context.Context, captures []*trace.Capture, o Options, w *trace.W
 		if err := captures[i].Check(); err != nil {
 			return fmt.Errorf("match: capture %d (%s of host %q): %w", i, captures[i].File, captures[i].Host, err)
 		}
-		indexes[i] = newIndex(captures[i], hosts.of[i])
+		indexes[i] = newIndex(captures[i], hosts.of[i], o.Memory)
 		return nil
 	}); err != nil {
 		return nil, err
@@ -142,7 +145,7 @@ func Match(ctx context.Context, captures []*trace.Capture, o Options, w *trace.W
 	if err := orientation.decide(ctx, conversations, w); err != nil {
 		return nil, err
 	}
-	links, tally, err := matchConversations(ctx, conversations)
+	links, tally, err := matchConversations(ctx, conversations, o.Memory)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +164,7 @@ func Match(ctx context.Context, captures []*trace.Capture, o Options, w *trace.W
 	}
 	tally.Unoriented = orientation.undecided
 	r := &Result{Tally: tally}
-	if err := r.stamp(ctx, indexes, hosts, newRoles(indexes, conversations, orientation), links); err != nil {
+	if err := r.stamp(ctx, indexes, hosts, newRoles(indexes, conversations, orientation), links, o.Memory); err != nil {
 		return nil, err
 	}
 	for i, x := range indexes {

@@ -138,7 +138,7 @@ func TestTranslatedFlowsAreJoinedWhateverStandsBesideThem(t *testing.T) {
 				*c.Packets.Append() = trace.Packet{Kind: trace.TCP, Flow: there, Seq: seq + 10*i, Ack: 6*seq + 1, Length: 10, Flags: trace.ACK}
 			}
 		}
-		return newIndex(c, 0)
+		return newIndex(c, 0, nil)
 	}
 	number := func(x *index, f int) int { return int(x.Flows[f].Low.Port) % 500 }
 	for seed := range uint64(100) {

@@ -87,7 +87,7 @@ func TestPointsThatShareFewPacketsAreBothRead(t *testing.T) {
 		for i := range 100 {
 			*c.Packets.Append() = trace.Packet{Time: clock.HostTime(i * 1000), Kind: trace.Datagram, Point: at(i), Digest: digest(i), Length: 9}
 		}
-		return newIndex(c, 0)
+		return newIndex(c, 0, nil)
 	}
 	half := func(i int) uint16 { return uint16(i % 2) }
 	own := func(i int) uint32 { return uint32(i + 1) }
@@ -128,7 +128,7 @@ func TestAPointShowsWhatAnotherMissed(t *testing.T) {
 				}
 			}
 		}
-		x := newIndex(c, 0)
+		x := newIndex(c, 0, nil)
 		if n := len(x.packets(0)); n != 2*18 || x.vague != 1 {
 			t.Errorf("%v: %d packets of 37 are read, %d left out", p, n, x.vague)
 		}
@@ -151,7 +151,7 @@ func TestAForwardedTunnelsDirectionsSayNothing(t *testing.T) {
 			*c.Packets.Append() = trace.Packet{Time: clock.HostTime(i*1000) + 9, Kind: trace.Datagram, Flow: 2 * (flow + 1), Digest: 100 + i, From: trace.Received}
 		}
 	}
-	x := newIndex(c, 0)
+	x := newIndex(c, 0, nil)
 	for flow, want := range []trace.Direction{trace.Unknown, trace.Unknown, trace.Received} {
 		if got := x.fromOf(x.at(x.packets(flow)[0])); got != want {
 			t.Errorf("flow %d: %v, not %v", flow, got, want)

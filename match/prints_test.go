@@ -50,7 +50,7 @@ func changes(p trace.Packet) map[string]trace.Packet {
 func TestEveryKeyOfAPacketSaysWhatItIsMeantToAndNoMore(t *testing.T) {
 	tcp := &conversation{connA: &connection{}, connB: &connection{}}
 	plain := &conversation{connA: &connection{stamped: true}, connB: &connection{}}
-	index := newIndex(&trace.Capture{Flows: make([]trace.Flow, 1)}, 0)
+	index := newIndex(&trace.Capture{Flows: make([]trace.Flow, 1)}, 0, nil)
 	datagrams := &conversation{a: index, b: index}
 	for _, c := range []struct {
 		name string

@@ -205,7 +205,7 @@ func TestAPacketInsideATunnelIsTheOneOutsideWhereBothDirectionsShowIt(t *testing
 func TestHopsOfDifferentHeadersAreNotCompared(t *testing.T) {
 	w := newTunnelWorld()
 	w.send(1, [2]trace.FlowEnd{end(1, 1), end(2, 2)}, [2][2]trace.FlowEnd{tunnelEnds, {}})
-	a, b := newIndex(w.captures[0], 0), newIndex(w.captures[1], 1)
+	a, b := newIndex(w.captures[0], 0, nil), newIndex(w.captures[1], 1, nil)
 	a.Packets.At(0).TTL, b.Packets.At(0).TTL = 62, 64
 	u := &conversation{a: a, b: b}
 	if got := hops(u); got != 0 {

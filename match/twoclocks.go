@@ -25,7 +25,7 @@ import (
 const window = 1024
 
 // stamp names the clocks and gives the messages to them.
-func (r *Result) stamp(ctx context.Context, indexes []*index, h hosts, roles *roles, links []*link) error {
+func (r *Result) stamp(ctx context.Context, indexes []*index, h hosts, roles *roles, links []*link, m trace.Memory) error {
 	split := make([][]uint64, len(indexes))
 	if err := inParallel(ctx, len(indexes), func(i int) error {
 		if twoClocks(indexes[i], roles) {
@@ -66,7 +66,7 @@ func (r *Result) stamp(ctx context.Context, indexes []*index, h hosts, roles *ro
 	for i, x := range indexes {
 		if split[i] != nil {
 			c := r.Captures[i]
-			back, there := turnarounds(x, roles)
+			back, there := turnarounds(x, roles, m)
 			r.Channels = append(r.Channels,
 				trace.Channel{From: c.Received, To: c.Sent, Messages: back},
 				trace.Channel{From: c.Sent, To: c.Received, Messages: there})
@@ -158,7 +158,8 @@ func receivedBits(x *index, roles *roles) []uint64 {
 }
 
 // turnarounds returns the messages between the two clocks of one capture: back, from received to sent, and there.
-func turnarounds(x *index, roles *roles) (back, there []trace.Message) {
+func turnarounds(x *index, roles *roles, m trace.Memory) (back, there []trace.Message) {
+	backward, onward := &link{memory: m}, &link{memory: m}
 	var last *trace.Packet
 	lastSent := false
 	for n := range x.Packets.Len() {
@@ -168,19 +169,19 @@ func turnarounds(x *index, roles *roles) (back, there []trace.Message) {
 			continue
 		}
 		if last != nil && !lastSent && sent {
-			back = append(back, trace.Message{Sent: last.Time, Received: p.Time})
+			backward.add(trace.Message{Sent: last.Time, Received: p.Time})
 		}
 		last, lastSent = p, sent
 	}
 	for i := range x.connections {
-		there = acknowledged(there, x, &x.connections[i], roles)
+		acknowledged(onward, x, &x.connections[i], roles)
 	}
-	return back, there
+	return backward.joined(), onward.joined()
 }
 
-// acknowledged appends a message from each segment sent to the first packet received that acknowledges its end. Bytes
+// acknowledged adds a message from each segment sent to the first packet received that acknowledges its end. Bytes
 // sent again count from their first sending.
-func acknowledged(to []trace.Message, x *index, c *connection, roles *roles) []trace.Message {
+func acknowledged(to *link, x *index, c *connection, roles *roles) {
 	type sending struct {
 		end  int64
 		time clock.HostTime
@@ -216,9 +217,8 @@ func acknowledged(to []trace.Message, x *index, c *connection, roles *roles) []t
 			done++
 		}
 		if done > 0 {
-			to = append(to, trace.Message{Sent: waiting[done-1].time, Received: p.Time})
+			to.add(trace.Message{Sent: waiting[done-1].time, Received: p.Time})
 			waiting = waiting[done:]
 		}
 	}
-	return to
 }

@@ -106,7 +106,7 @@ func (s sockets) resent(p *trace.Packet) bool {
 func (x *index) eachUnaddressed(f func(way int, p *trace.Packet, resent bool)) {
 	last := make(sockets)
 	for _, n := range x.unaddressed {
-		if p := x.at(n); p.From == trace.Sent {
+		if p := x.Packets.At(int(n)); p.From == trace.Sent {
 			f(sentWay, p, last.resent(p))
 		} else {
 			f(receivedWay, p, false)

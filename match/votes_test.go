@@ -129,7 +129,7 @@ func TestWhatFlagsDecidedStaysAndOneHostIsNotDecided(t *testing.T) {
 				*c.Packets.Append() = trace.Packet{Kind: trace.Datagram, Flow: uint32(2 * i), From: f, Time: clock.HostTime(i*100 + k*10 + host), Digest: uint32(10*i + k + 1), Length: 9}
 			}
 		}
-		return newIndex(c, host)
+		return newIndex(c, host, nil)
 	}
 	// Three conversations that a sends, one that it receives, one that both sent, one of which nothing is known.
 	a := build(0, trace.Sent, trace.Sent, trace.Sent, trace.Received, trace.Sent, trace.Unknown)
@@ -296,7 +296,7 @@ func TestPacketsWithoutAddressesAreCountedOnceWhereTheyCouldBeOneOfSeveral(t *te
 	*c.Packets.Append() = trace.Packet{Flow: trace.NoFlow, Kind: trace.Unaddressed}
 	*c.Packets.Append() = trace.Packet{Flow: trace.NoFlow, Kind: trace.Unaddressed, From: trace.Foreign}
 	*c.Packets.Append() = trace.Packet{Flow: trace.NoFlow, Kind: trace.Unaddressed, From: trace.Received}
-	if x := newIndex(c, 0); !slices.Equal(x.unaddressed, []uint32{3}) {
+	if x := newIndex(c, 0, nil); !slices.Equal(x.unaddressed, []uint32{3}) {
 		t.Errorf("without addresses are packets %d", x.unaddressed)
 	}
 }

@@ -28,26 +28,46 @@ func (c *Capture) Extent() (first, last clock.HostTime, ok bool) {
 	return first, last, ok
 }
 
-const chunkBits = 16
+const (
+	chunkBits    = 16
+	chunkPackets = 1 << chunkBits
+)
 
 // Log holds packets in chunks, so that a capture of unknown length grows without copying and without a second half of
-// memory in reserve. The zero value is empty.
+// memory in reserve. The zero value is empty, and is kept on Go's heap.
 type Log struct {
 	chunks [][]Packet
 	length int
+	memory Memory   // of full chunks; nil: Go's heap
+	moved  bool     // some of them are there
+	spare  []Packet // of one chunk, to be filled again
+}
+
+// NewLog returns an empty log that keeps its packets in a memory, but for the last 65,536 of them at most.
+func NewLog(m Memory) Log { return Log{memory: m} }
+
+// LogOf returns a log of packets that are there already. It refers to them.
+func LogOf(packets []Packet) Log {
+	l := Log{length: len(packets)}
+	for len(packets) > 0 {
+		n := min(chunkPackets, len(packets))
+		l.chunks = append(l.chunks, packets[:n:n])
+		packets = packets[n:]
+	}
+	return l
 }
 
 // Append adds a packet at the end and returns its place in the log, valid until the next Append.
 func (l *Log) Append() *Packet {
 	last := len(l.chunks) - 1
-	if l.length&(1<<chunkBits-1) == 0 {
-		l.chunks = append(l.chunks, make([]Packet, 0, min(1<<chunkBits, max(64, l.length))))
+	if l.length&(chunkPackets-1) == 0 {
+		l.begin()
 		last++
 	}
 	chunk := l.chunks[last]
 	if len(chunk) == cap(chunk) {
 		// Only the first chunk starts small: most captures in tests and many in life are.
-		grown := make([]Packet, len(chunk), min(1<<chunkBits, 4*cap(chunk)))
+		grown := make([]Packet, len(chunk), min(chunkPackets, 4*cap(chunk)))
 		copy(grown, chunk)
 		chunk = grown
 	}
@@ -57,11 +77,49 @@ func (l *Log) Append() *Packet {
 	return &chunk[len(chunk)-1]
 }
 
+// begin keeps the last chunk, which is full, and begins another.
+func (l *Log) begin() {
+	l.keep()
+	next := l.spare
+	if l.spare = nil; next == nil {
+		next = make([]Packet, 0, min(chunkPackets, max(64, l.length)))
+	}
+	l.chunks = append(l.chunks, next)
+}
+
+// keep puts the last chunk into the log's memory.
+func (l *Log) keep() {
+	last := len(l.chunks) - 1
+	if last < 0 || l.memory == nil {
+		return
+	}
+	full := l.chunks[last]
+	kept, moved := KeepIn(l.memory, full)
+	if l.chunks[last] = kept; moved {
+		l.moved = true
+		if cap(full) == chunkPackets {
+			l.spare = full[:0]
+		}
+	}
+}
+
+// Finish puts what is left of the log into its memory. Packets can be appended afterwards, though slowly.
+func (l *Log) Finish() {
+	l.keep()
+	l.spare = nil
+}
+
+// Memory returns where the log is kept; nil for Go's heap.
+func (l *Log) Memory() Memory { return l.memory }
+
+// Moved reports whether its memory has taken packets of the log from Go's heap: they should be read in their order.
+func (l *Log) Moved() bool { return l.moved }
+
 // Len returns the number of packets.
 func (l *Log) Len() int { return l.length }
 
 // At returns packet i, 0 <= i < Len.
-func (l *Log) At(i int) *Packet { return &l.chunks[i>>chunkBits][i&(1<<chunkBits-1)] }
+func (l *Log) At(i int) *Packet { return &l.chunks[i>>chunkBits][i&(chunkPackets-1)] }
 
 // Chunks returns the packets in order, in pieces.
 func (l *Log) Chunks() [][]Packet { return l.chunks }

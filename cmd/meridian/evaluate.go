@@ -5,7 +5,6 @@ import (
 
 	"meridian/internal/pipeline"
 	"meridian/internal/pipeline/evaluate"
-	"meridian/internal/pipeline/input"
 )
 
 // evaluateFlags is what the command line says.
@@ -71,9 +70,9 @@ func (f *evaluateFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	o := evaluate.Options{Match: options.Match, Align: options.Align, Compare: f.compare, Truth: f.truth, Plots: f.plots}
 	var evaluation *evaluate.Evaluation
-	err = withTraces(cmd, args, &f.traceFlags, f.quiet, func(traces []input.Trace, p pipeline.Progress) (err error) {
-		o.Progress = p
-		evaluation, err = evaluate.Run(cmd.Context(), traces, o)
+	err = withTraces(cmd, args, &f.traceFlags, f.quiet, func(r *tracesRun) (err error) {
+		o.Progress, o.Match.Memory = r.progress, r.memory
+		evaluation, err = evaluate.Run(r.ctx, r.traces, o)
 		return err
 	})
 	if err != nil {

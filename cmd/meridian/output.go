@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"meridian/internal/pipeline"
-	"meridian/internal/pipeline/input"
 )
 
 // quietFlag silences what a command prints beside its result.
@@ -63,9 +62,9 @@ func (f *outputFlags) add(cmd *cobra.Command, result string) {
 // pipeline runs the pipeline on the traces that arguments name, writes the files, and names them.
 func (f *outputFlags) pipeline(cmd *cobra.Command, args []string, o pipeline.Options) (outcome *pipeline.Outcome, err error) {
 	o.Outputs = f.outputs
-	err = withTraces(cmd, args, &f.traceFlags, f.quiet, func(traces []input.Trace, p pipeline.Progress) (err error) {
-		o.Progress = p
-		outcome, err = pipeline.Run(cmd.Context(), traces, o)
+	err = withTraces(cmd, args, &f.traceFlags, f.quiet, func(r *tracesRun) (err error) {
+		o.Progress, o.Match.Memory = r.progress, r.memory
+		outcome, err = pipeline.Run(r.ctx, r.traces, o)
 		return err
 	})
 	if err == nil {

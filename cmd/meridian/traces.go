@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"math"
+	"os"
 	"runtime"
 	"runtime/debug"
 
@@ -10,6 +12,8 @@ import (
 	"meridian/internal/pipeline"
 	"meridian/internal/pipeline/input"
 	"meridian/internal/scratch"
+	"meridian/internal/spill"
+	"meridian/trace"
 )
 
 // needTraces refuses a command line without a trace.
@@ -21,24 +25,39 @@ func needTraces(cmd *cobra.Command, args []string) error {
 }
 
 // traceFlags says how traces are read.
-type traceFlags struct{ scratch string }
+type traceFlags struct {
+	scratch string
+	memory  memoryValue
+}
 
 func (f *traceFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.scratch, "scratch", "", "`DIR` for temporary files, as of traces that come through pipes (default: the system's)")
+	cmd.Flags().StringVar(&f.scratch, "scratch", "", "`DIR` for temporary files: traces that come through pipes, and what --memory does not hold (default $TMPDIR, else /var/tmp)")
+	cmd.Flags().Var(&f.memory, "memory", "`SIZE` of memory to keep to, such as 512MiB: what is more goes to temporary files (default: a quarter of the machine's)")
 	completions(cmd, map[string]cobra.CompletionFunc{"scratch": cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)})
 }
 
 // withTraces finds the traces that arguments name, and does the work of a command on them while its progress is shown.
 //
-// Traces that come through pipes are in temporary files meanwhile.
-func withTraces(cmd *cobra.Command, args []string, f *traceFlags, quiet bool, work func([]input.Trace, pipeline.Progress) error) (err error) {
-	dir := scratch.New(f.scratch)
+// Traces that come through pipes are in temporary files meanwhile, as is what does not fit in memory.
+func withTraces(cmd *cobra.Command, args []string, f *traceFlags, quiet bool, work func(*tracesRun) error) (err error) {
+	dir := scratch.New(scratchUnder(f.scratch))
 	defer func() {
 		if removing := dir.Close(); err == nil {
 			err = removing
 		}
 	}()
-	args, err = input.Spool(cmd.Context(), args, dir)
+	ctx, cancel := context.WithCancelCause(cmd.Context())
+	defer cancel(nil)
+	memory := spill.New(dir, f.memory.bytes(), cancel)
+	defer func() {
+		if full := memory.Err(); full != nil {
+			err = full // whatever it led to
+		}
+		if closing := memory.Close(); err == nil {
+			err = closing
+		}
+	}()
+	args, err = input.Spool(ctx, args, dir)
 	if err != nil {
 		return err
 	}
@@ -48,8 +67,29 @@ func withTraces(cmd *cobra.Command, args []string, f *traceFlags, quiet bool, wo
 	}
 	bar := newProgress(cmd, quiet)
 	defer bar.stop()
-	spareMemory()
-	return work(traces, bar.show)
+	spareMemory(f.memory.bytes())
+	return work(&tracesRun{ctx, traces, memory, bar.show})
+}
+
+// tracesRun is what a command works with on traces.
+type tracesRun struct {
+	ctx      context.Context
+	traces   []input.Trace
+	memory   trace.Memory // closed when the work is done
+	progress pipeline.Progress
+}
+
+// scratchUnder returns the directory in which temporary files are made if the user names none. They may be large, so it is not /tmp, which
+// many systems have in memory.
+func scratchUnder(given string) string {
+	const persistent = "/var/tmp" // hier(7)
+	if given != "" || os.Getenv("TMPDIR") != "" || runtime.GOOS == "windows" {
+		return given
+	}
+	if info, err := os.Stat(persistent); err == nil && info.IsDir() {
+		return persistent
+	}
+	return ""
 }
 
 // freeHeap is how large the heap may get before it is collected at all, bytes: a run on small traces ends before that.
@@ -58,11 +98,11 @@ const freeHeap = 128 << 20
 // spareMemory sets how the heap is collected while traces are read. A run holds to its end what it holds, so waiting until
 // the heap has doubled would keep as much again in reserve. Collections are cheap here, since packets hold no pointers.
 //
-// Below freeHeap there are none. The limit alone would not do: above it, the collector would not rest. So the first
+// Below freeHeap, or a quarter of the run's limit, there are none. The limit alone would not do: above it, the collector would not rest. So the first
 // collection lifts it.
-func spareMemory() {
+func spareMemory(limit int64) {
 	debug.SetGCPercent(-1)
-	debug.SetMemoryLimit(freeHeap)
+	debug.SetMemoryLimit(min(freeHeap, limit/4))
 	sentinel := new(*byte) // a pointer, since objects without any share blocks, and live as long as another in theirs
 	runtime.SetFinalizer(sentinel, func(**byte) {
 		debug.SetGCPercent(25)

@@ -13,7 +13,6 @@ import (
 	"meridian/align"
 	"meridian/clock"
 	"meridian/internal/pipeline"
-	"meridian/internal/pipeline/input"
 	"meridian/internal/show/view"
 )
 
@@ -185,9 +184,9 @@ func (f *viewFlags) timeline(cmd *cobra.Command, args []string) (t *view.Timelin
 	}
 	o.Select, o.Logical = wanted, f.logical
 	var outcome *pipeline.Outcome
-	err = withTraces(cmd, args, &f.traceFlags, f.quiet, func(traces []input.Trace, p pipeline.Progress) (err error) {
-		o.Progress = p
-		t, outcome, err = pipeline.View(cmd.Context(), traces, o, f.index)
+	err = withTraces(cmd, args, &f.traceFlags, f.quiet, func(r *tracesRun) (err error) {
+		o.Progress, o.Match.Memory = r.progress, r.memory
+		t, outcome, err = pipeline.View(r.ctx, r.traces, o, f.index)
 		return err
 	})
 	if err != nil {

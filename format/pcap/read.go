@@ -12,6 +12,11 @@ import (
 // is told the bytes of the file read so far from time to time, in the same goroutine; it and w may be nil. Cancelling ctx
 // ends the reading with its error.
 func Read(ctx context.Context, path, host string, w *trace.Warnings, progress func(fileBytes int64)) (*trace.Capture, error) {
+	return ReadIn(ctx, path, host, nil, w, progress)
+}
+
+// ReadIn is [Read] for captures that may be larger than memory: m keeps the packets, unless it is nil.
+func ReadIn(ctx context.Context, path, host string, m trace.Memory, w *trace.Warnings, progress func(fileBytes int64)) (*trace.Capture, error) {
 	r, err := Open(path, w)
 	if err != nil {
 		return nil, err
@@ -19,7 +24,7 @@ func Read(ctx context.Context, path, host string, w *trace.Warnings, progress fu
 	defer r.Close()
 	d := NewDecoder(path, w)
 	defer d.Flush()
-	c := &trace.Capture{Host: host, File: path}
+	c := &trace.Capture{Host: host, File: path, Packets: trace.NewLog(m)}
 	var f trace.Frame
 	var granularity trace.Granularity
 	for n := 0; ; n++ {
@@ -55,6 +60,7 @@ func Read(ctx context.Context, path, host string, w *trace.Warnings, progress fu
 			c.Packets.At(i).Kind = trace.Other
 		}
 	}
+	c.Packets.Finish()
 	c.Flows = d.Flows()
 	c.Interfaces = r.Interfaces()
 	granularity.Unit = r.step

@@ -34,6 +34,7 @@ var mayImport = map[string][]string{
 	// What only our commands need.
 	"internal/dirlock":          {},
 	"internal/scratch":          {"internal/dirlock"}, // a run's temporary files
+	"internal/spill":            {"internal/scratch"}, // what does not fit in memory
 	"internal/s3":               {},
 	"internal/probe":            {"internal/realtime", "internal/steering", "clock"},
 	"internal/synchroniser":     {"internal/probe", "align/online", "clock", "align/bound", "trace"},

@@ -59,7 +59,7 @@ func TestNoTraceMakesItPanicOrLeavesSlicesOpen(t *testing.T) {
 		}
 		told(t, z)
 		z.at = 0
-		if _, err := Packets(z, "h", "f", nil); err != nil {
+		if _, err := Packets(z, "h", "f", nil, nil); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -69,7 +69,7 @@ func BenchmarkPackets(b *testing.B) {
 	z := oneFlow(10_000)
 	for b.Loop() {
 		z.at = 0
-		if _, err := Packets(z, "h", "f", nil); err != nil {
+		if _, err := Packets(z, "h", "f", nil, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -273,7 +273,7 @@ func TestRowsOfARealKernelAgreeWithItsSwitches(t *testing.T) {
 
 func packetsOf(t *testing.T, dir string, w *trace.Warnings) *trace.Capture {
 	t.Helper()
-	c, err := kernel.Packets(ctftest.Open(t, dir, w).Events(), "web", dir, w)
+	c, err := kernel.Packets(ctftest.Open(t, dir, w).Events(), "web", dir, nil, w)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -148,9 +148,10 @@ func (r *Reducer) Warnings(w *trace.Warnings) {
 }
 
 // Packets reduces the network events of a trace to a capture, reading the source to its end. File is the subject of warnings; w
-// may be nil.
-func Packets(src trace.Source, host, file string, w *trace.Warnings) (*trace.Capture, error) {
+// may be nil. m keeps the packets, unless it is nil.
+func Packets(src trace.Source, host, file string, m trace.Memory, w *trace.Warnings) (*trace.Capture, error) {
 	r := NewReducer(host, file)
+	r.capture.Packets = trace.NewLog(m)
 	var e trace.Event
 	for {
 		if err := src.Next(&e); errors.Is(err, io.EOF) {
@@ -161,6 +162,7 @@ func Packets(src trace.Source, host, file string, w *trace.Warnings) (*trace.Cap
 		r.Add(src, &e)
 	}
 	c := r.Capture()
+	c.Packets.Finish()
 	r.Warnings(w)
 	return c, nil
 }

@@ -153,7 +153,7 @@ func drawSegment(t *rapid.T, six bool) *segment {
 
 func capture(t interface{ Fatal(...any) }, s *script) (*trace.Capture, []string) {
 	var w trace.Warnings
-	c, err := Packets(s, "h", "trace", &w)
+	c, err := Packets(s, "h", "trace", nil, &w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -368,7 +368,7 @@ func TestTraceWhoseNetworkEventsSayNothingIsNamed(t *testing.T) {
 
 func TestErrorOfTheSourceIsPassedOn(t *testing.T) {
 	broken := errors.New("broken")
-	if _, err := Packets(&script{fail: broken}, "h", "f", nil); !errors.Is(err, broken) {
+	if _, err := Packets(&script{fail: broken}, "h", "f", nil, nil); !errors.Is(err, broken) {
 		t.Errorf("%v", err)
 	}
 }
@@ -389,7 +389,7 @@ func TestPacketsAllocateNothingPerEvent(t *testing.T) {
 	z := oneFlow(4000)
 	n := testing.AllocsPerRun(3, func() {
 		z.at = 0
-		if _, err := Packets(z, "h", "f", nil); err != nil {
+		if _, err := Packets(z, "h", "f", nil, nil); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -21,6 +21,8 @@ type MatchOptions struct {
 	Samples   Samples                 // for the method sampled
 	// Granularity is the steps of stamps in ns by host, "" for all others. They hold instead of those that the stamps show.
 	Granularity map[string]int64
+	// Memory keeps what grows with the input, from reading to the end of the run; nil is Go's heap.
+	Memory trace.Memory
 }
 
 // Matched is the inputs as one problem: the clocks, and the messages between them.
@@ -51,7 +53,7 @@ func Match(ctx context.Context, set *input.Set, o MatchOptions, w *trace.Warning
 			c.Granularity = step
 		}
 	}
-	found, err := match.Match(ctx, set.Captures, match.Options{Addresses: o.ownAddresses(set)}, w)
+	found, err := match.Match(ctx, set.Captures, match.Options{Addresses: o.ownAddresses(set), Memory: o.Memory}, w)
 	if err != nil {
 		return nil, err
 	}

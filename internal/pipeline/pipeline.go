@@ -138,7 +138,7 @@ func (o *Options) order(ctx context.Context, traces []input.Trace, w *trace.Warn
 
 // ReadAndMatch runs the stages from the traces to a matched problem.
 func (o *Options) ReadAndMatch(ctx context.Context, traces []input.Trace, w *trace.Warnings) (*Matched, error) {
-	set, err := input.Read(ctx, traces, w, func(done, total int64) { o.Progress.Report("reading", done, total) })
+	set, err := input.Read(ctx, traces, o.Match.Memory, w, func(done, total int64) { o.Progress.Report("reading", done, total) })
 	if err != nil {
 		return nil, err
 	}

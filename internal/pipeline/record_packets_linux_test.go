@@ -84,7 +84,7 @@ func orderOfOneHost(t *testing.T, dir, host string) {
 	}
 	source := trc.Events()
 	defer source.Close()
-	events, err := kernel.Packets(source, host, dir, nil)
+	events, err := kernel.Packets(source, host, dir, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

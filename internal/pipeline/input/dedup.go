@@ -65,7 +65,7 @@ func DropCaptured(kernel, capture *trace.Capture, first, last clock.HostTime) {
 	if !any {
 		return
 	}
-	var left trace.Log
+	left := trace.NewLog(kernel.Packets.Memory())
 	for _, chunk := range kernel.Packets.Chunks() {
 		for i := range chunk {
 			if p := &chunk[i]; !within(p) || !drop[p.Flow] {
@@ -73,6 +73,7 @@ func DropCaptured(kernel, capture *trace.Capture, first, last clock.HostTime) {
 			}
 		}
 	}
+	left.Finish()
 	kernel.Packets = left
 }
 

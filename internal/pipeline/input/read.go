@@ -32,8 +32,8 @@ type content struct {
 	marks     *trace.Marks
 }
 
-// Read reads all traces, several at a time. It calls progress from several goroutines, with bytes.
-func Read(ctx context.Context, traces []Trace, w *trace.Warnings, progress func(done, total int64)) (*Set, error) {
+// Read reads all traces, several at a time. It calls progress from several goroutines, with bytes. m keeps the packets, unless it is nil.
+func Read(ctx context.Context, traces []Trace, m trace.Memory, w *trace.Warnings, progress func(done, total int64)) (*Set, error) {
 	var total int64
 	for _, in := range traces {
 		if info, err := format.Stat(in.Path); err == nil {
@@ -47,7 +47,7 @@ func Read(ctx context.Context, traces []Trace, w *trace.Warnings, progress func(
 	for i, in := range traces {
 		group.Go(func() (err error) {
 			var before int64
-			contents[i], err = read(ctx, in, w, func(read int64) {
+			contents[i], err = read(ctx, in, m, w, func(read int64) {
 				progress(done.Add(read-before), total)
 				before = read
 			})
@@ -62,14 +62,14 @@ func Read(ctx context.Context, traces []Trace, w *trace.Warnings, progress func(
 }
 
 // read reads one trace. It calls advance with the bytes read so far.
-func read(ctx context.Context, in Trace, w *trace.Warnings, advance func(read int64)) (c content, err error) {
+func read(ctx context.Context, in Trace, m trace.Memory, w *trace.Warnings, advance func(read int64)) (c content, err error) {
 	switch {
 	case in.kind == format.Messages:
 		c.list, err = readList(in.Path, w)
 	case recordingFormats[in.kind] != nil:
-		c.recording, c.marks, err = readRecording(ctx, in, w)
+		c.recording, c.marks, err = readRecording(ctx, in, m, w)
 	default:
-		c.capture, err = pcap.Read(ctx, in.Path, in.Host, w, advance)
+		c.capture, err = pcap.ReadIn(ctx, in.Path, in.Host, m, w, advance)
 	}
 	return c, err
 }

@@ -116,7 +116,7 @@ func (x *Recording) Only(host string, s trace.Source) func(*trace.Event) bool {
 }
 
 // readRecording reads what alignment needs of a recording.
-func readRecording(ctx context.Context, in Trace, w *trace.Warnings) (*Recording, *trace.Marks, error) {
+func readRecording(ctx context.Context, in Trace, m trace.Memory, w *trace.Warnings) (*Recording, *trace.Marks, error) {
 	e, err := recordingFormats[in.kind](in.Path, w)
 	if err != nil {
 		return nil, nil, err
@@ -131,7 +131,7 @@ func readRecording(ctx context.Context, in Trace, w *trace.Warnings) (*Recording
 	s := &surveySource{Source: source, ctx: ctx, of: x, warnings: w}
 	if in.kind == format.CTF {
 		s.marks = &trace.Marks{File: in.Path, Hosts: []string{""}}
-		x.Capture, err = kernel.Packets(s, in.Host, in.Path, w)
+		x.Capture, err = kernel.Packets(s, in.Host, in.Path, m, w)
 	} else {
 		err = drain(s)
 	}

@@ -48,7 +48,7 @@ func TestTagsMeanTheSameEverywhereInTracesOfSensorsAndRecorders(t *testing.T) {
 		if err := os.WriteFile(path, text, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		x, _, err := readRecording(context.Background(), Trace{Host: "web", Path: dir, kind: format.CTF}, new(trace.Warnings))
+		x, _, err := readRecording(context.Background(), Trace{Host: "web", Path: dir, kind: format.CTF}, nil, new(trace.Warnings))
 		if err != nil {
 			t.Fatal(err)
 		}

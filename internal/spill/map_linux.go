@@ -1,0 +1,55 @@
+package spill
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+const supported = true
+
+var pageSize = int64(os.Getpagesize())
+
+// allocate makes sure that a part of a file has room on the disk, and is zeros.
+func allocate(f *os.File, at, length int64) error {
+	err := unix.Fallocate(int(f.Fd()), 0, at, length)
+	if !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOSYS) {
+		return err
+	}
+	zeros := make([]byte, 1<<20)
+	for length > 0 {
+		n := min(length, int64(len(zeros)))
+		if _, err := f.WriteAt(zeros[:n], at); err != nil {
+			return err
+		}
+		at, length = at+n, length-n
+	}
+	return nil
+}
+
+func mapFile(f *os.File, at, length int64) ([]byte, error) {
+	return unix.Mmap(int(f.Fd()), at, int(length), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+}
+
+// unmapPages takes the pages of a mapped part from the process's memory. Their content stays: it is the file's.
+func unmapPages(b []byte) { _ = unix.Madvise(b, unix.MADV_DONTNEED) }
+
+func unmap(b []byte) { _ = unix.Munmap(b) }
+
+// residentFile returns how many bytes of files are mapped into the process and in memory; 0 if the system does not tell. See
+// proc_pid_statm(5), field "shared".
+func residentFile() int64 {
+	b, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	fields := bytes.Fields(b)
+	if len(fields) < 3 {
+		return 0
+	}
+	pages, _ := strconv.ParseInt(string(fields[2]), 10, 64)
+	return pages * pageSize
+}

@@ -1,0 +1,23 @@
+//go:build !linux
+
+package spill
+
+import (
+	"errors"
+	"os"
+)
+
+const (
+	supported = false
+	pageSize  = int64(4096)
+)
+
+func allocate(*os.File, int64, int64) error { return errors.ErrUnsupported }
+
+func mapFile(*os.File, int64, int64) ([]byte, error) { return nil, errors.ErrUnsupported }
+
+func unmapPages([]byte) {}
+
+func unmap([]byte) {}
+
+func residentFile() int64 { return 0 }

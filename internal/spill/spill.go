@@ -1,0 +1,220 @@
+// Package spill keeps large arrays of a run in a file of its scratch directory, once they are more than the run may hold in
+// memory. It implements [trace.Memory].
+//
+//	arrays, as they come:  | on the heap, up to 3/8 of the limit less 64 MiB | in the file, mapped ...
+//
+// What is in the file is read and written through a mapping, so all code works on slices and yields the same bytes. A mapped page counts
+// as the process's memory from when it was touched. So a goroutine looks some hundred times a second at how many there are, and unmaps
+// all of a part of the file, in turn, while they are more than an eighth of the limit. Pages that are touched again are mapped again: from
+// the page cache while the machine has memory, else from the disk. Arrays should be read in their order, therefore.
+//
+// The rest of the limit is for everything else on the heap, and what the collector has not collected yet. Arrays written and kept at once ([Memory.Keep]) are written as files are, without a
+// fault for each page. Space is allocated before it is mapped, so a full disk is an error and no signal.
+//
+// The file has no name any more once it is open: the system frees it with the process, however that ends. Only Linux can do all this;
+// elsewhere all arrays stay on the heap.
+package spill
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"meridian/internal/scratch"
+)
+
+const (
+	// segment is how much of the file is mapped at once at least, bytes: systems limit the number of mappings.
+	segment = 64 << 20
+	// least is the shortest array that is worth pages of its own, bytes.
+	least = 1 << 14
+	// base is what a run needs beside arrays, whatever its limit, bytes.
+	base = 64 << 20
+	// interval is the time between two looks at how much is mapped: within it, memory fills by some tens of megabytes.
+	interval = 4 * time.Millisecond
+)
+
+// Memory keeps arrays. Its zero value is not usable: see [New].
+type Memory struct {
+	dir   *scratch.Dir
+	limit int64
+	fail  func(error)
+
+	mu     sync.Mutex
+	onHeap int64 // bytes of arrays
+	file   *os.File
+	length int64    // of the file
+	mapped [][]byte // its parts in order
+	rest   []byte   // of the last segment, not used yet
+	end    int64    // place of the end of rest in the file
+	next   int      // part to be unmapped next
+	err    error    // the first one
+	quit   chan struct{}
+	done   sync.WaitGroup
+}
+
+// New returns a memory that tries to keep the whole process within a limit in bytes. It makes its file in a scratch directory when the first
+// array does not fit, and calls fail, once, if an array cannot be kept there. It must be closed before the directory. With a limit of 0
+// all arrays are kept in the file, as tests want it.
+func New(dir *scratch.Dir, limit int64, fail func(error)) *Memory {
+	return &Memory{dir: dir, limit: limit, fail: fail, quit: make(chan struct{})}
+}
+
+// Spilled returns how many bytes of the file are in use.
+func (m *Memory) Spilled() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.length - int64(len(m.rest))
+}
+
+// Keep implements [trace.Memory].
+func (m *Memory) Keep(array []byte) []byte {
+	b, at, ok := m.reserve(int64(len(array)))
+	if !ok {
+		return array
+	}
+	if _, err := m.file.WriteAt(array, at); err != nil {
+		m.failed(err)
+		return array
+	}
+	return b
+}
+
+// Make implements [trace.Memory].
+func (m *Memory) Make(length int) []byte {
+	b, at, ok := m.reserve(int64(length))
+	if !ok {
+		return make([]byte, length)
+	}
+	if err := allocate(m.file, at, int64(length)); err != nil {
+		m.failed(err)
+		return make([]byte, length)
+	}
+	return b
+}
+
+// Err returns why an array could not be kept in the file.
+func (m *Memory) Err() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.err
+}
+
+// reserve returns a place in the file for an array of a length, and its offset there. It is false for an array that is to be on the heap.
+func (m *Memory) reserve(length int64) (b []byte, at int64, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !supported || m.err != nil || m.limit > 0 && (length < least || m.onHeap+length <= m.limit/8*3-base) {
+		m.onHeap += length
+		return nil, 0, false
+	}
+	whole := (length + pageSize - 1) / pageSize * pageSize
+	if whole > int64(len(m.rest)) {
+		if err := m.grow(max(whole, segment)); err != nil {
+			m.err = err
+			m.fail(err)
+			return nil, 0, false
+		}
+	}
+	b, at = m.rest[:length:length], m.end-int64(len(m.rest))
+	m.rest = m.rest[whole:]
+	return b, at, true
+}
+
+// grow maps a new part of the file.
+func (m *Memory) grow(length int64) error {
+	if m.file == nil {
+		if err := m.open(); err != nil {
+			return err
+		}
+	}
+	if err := m.file.Truncate(m.length + length); err != nil {
+		return m.explain(err)
+	}
+	b, err := mapFile(m.file, m.length, length)
+	if err != nil {
+		return m.explain(err)
+	}
+	m.length += length
+	m.mapped, m.rest, m.end = append(m.mapped, b), b, m.length
+	return nil
+}
+
+func (m *Memory) open() error {
+	dir, err := m.dir.Path()
+	if err != nil {
+		return err
+	}
+	if m.file, err = os.CreateTemp(dir, "arrays-"); err != nil {
+		return fmt.Errorf("scratch file: %w", err)
+	}
+	if err := os.Remove(m.file.Name()); err != nil {
+		return fmt.Errorf("scratch file: %w", err)
+	}
+	m.done.Go(m.watch)
+	return nil
+}
+
+// failed notes an error.
+func (m *Memory) failed(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.err == nil {
+		m.err = m.explain(err)
+		m.fail(m.err)
+	}
+}
+
+func (m *Memory) explain(err error) error {
+	return fmt.Errorf("scratch file %s, of %d MiB: %w; free space there, name another directory with --scratch, or allow more with --memory",
+		m.file.Name(), m.length>>20, err)
+}
+
+// watch unmaps pages while more are mapped than may be.
+func (m *Memory) watch() {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-m.quit:
+			return
+		case <-ticker.C:
+			m.trim(max(m.limit/8, least))
+		}
+	}
+}
+
+// trim unmaps parts in turn until less is mapped than some bytes, each at most once.
+func (m *Memory) trim(most int64) {
+	if residentFile() <= most {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for range m.mapped {
+		m.next = (m.next + 1) % len(m.mapped)
+		unmapPages(m.mapped[m.next])
+		if residentFile() <= most/2 {
+			return
+		}
+	}
+}
+
+// Close frees everything. No array may be used afterwards.
+func (m *Memory) Close() error {
+	close(m.quit)
+	m.done.Wait()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.file == nil {
+		return nil
+	}
+	for _, b := range m.mapped {
+		unmap(b)
+	}
+	m.mapped, m.rest = nil, nil
+	err := m.file.Close()
+	m.file = nil
+	return err
+}

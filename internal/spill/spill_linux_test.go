@@ -1,0 +1,185 @@
+package spill
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+
+	"meridian/internal/filetest"
+	"meridian/internal/scratch"
+	"meridian/internal/testneed"
+)
+
+func open(t *testing.T, under string, limit int64) *Memory {
+	t.Helper()
+	dir := scratch.New(under)
+	m := New(dir, limit, func(error) {})
+	t.Cleanup(func() {
+		if err := errors.Join(m.Close(), dir.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return m
+}
+
+func random(r *rand.Rand, n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return b
+}
+
+func TestArraysStayWhatTheyAreWhilePagesAreUnmapped(t *testing.T) {
+	m := open(t, t.TempDir(), 0)
+	var all sync.WaitGroup
+	for seed := range uint64(4) {
+		all.Go(func() {
+			r := rand.New(rand.NewPCG(seed, 0))
+			var kept, want [][]byte
+			for range 20 {
+				n := 1 + r.IntN(1<<19)
+				b := random(r, n)
+				want = append(want, bytes.Clone(b))
+				if r.IntN(2) == 0 {
+					kept = append(kept, m.Keep(b))
+					continue
+				}
+				made := m.Make(n)
+				if !bytes.Equal(made, make([]byte, n)) {
+					t.Error("not zeros")
+				}
+				m.trim(0)
+				copy(made, b)
+				kept = append(kept, made)
+			}
+			m.trim(0)
+			for i := range kept {
+				if !bytes.Equal(kept[i], want[i]) {
+					t.Errorf("array %d of %d bytes has another content", i, len(want[i]))
+				}
+				kept[i][0]++ // writable
+			}
+			m.trim(0)
+			for i := range kept {
+				if kept[i][0] != want[i][0]+1 {
+					t.Errorf("array %d: what was written is lost", i)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if m.Err() != nil || m.Spilled() == 0 {
+		t.Errorf("%d bytes spilled: %v", m.Spilled(), m.Err())
+	}
+}
+
+func TestUnmappedPagesAreNotInMemory(t *testing.T) {
+	m := open(t, t.TempDir(), 0)
+	const size = 96 << 20
+	before := residentFile()
+	b := m.Make(size)
+	for i := 0; i < size; i += 4096 {
+		b[i] = 1
+	}
+	m.trim(0)
+	if grown := residentFile() - before; grown > size/2 {
+		t.Errorf("%d bytes of %d are in memory", grown, size)
+	}
+}
+
+func TestWhatFitsStaysOnTheHeap(t *testing.T) {
+	under := t.TempDir()
+	m := open(t, under, 1<<30) // of which 3/8 less 64 MiB are 320 MiB
+	for i := range 320 {
+		b := []byte{1<<20 - 1: byte(i)}
+		if kept := m.Keep(b); &kept[0] != &b[0] {
+			t.Fatalf("array %d was copied", i)
+		}
+	}
+	if got := filetest.Names(t, under); len(got) > 0 || m.Spilled() > 0 {
+		t.Errorf("%v is made, %d bytes spilled", got, m.Spilled())
+	}
+	short := make([]byte, least-1)
+	if kept := m.Keep(short); &kept[0] != &short[0] {
+		t.Error("a short array is not worth pages")
+	}
+	long := make([]byte, 1<<20)
+	if kept := m.Keep(long); &kept[0] == &long[0] || m.Spilled() != 1<<20 {
+		t.Errorf("%d bytes spilled of one megabyte too many", m.Spilled())
+	}
+}
+
+// A process that is killed leaves nothing behind but an empty directory, which the next run removes.
+func TestTheFileHasNoName(t *testing.T) {
+	under := t.TempDir()
+	m := open(t, under, 0)
+	m.Keep(make([]byte, 1<<20))
+	dirs := filetest.Names(t, under)
+	if len(dirs) != 1 {
+		t.Fatalf("in the directory: %v", dirs)
+	}
+	if files := filetest.Names(t, filepath.Join(under, dirs[0])); len(files) > 0 {
+		t.Errorf("in the scratch directory: %v", files)
+	}
+}
+
+func TestAFullDiskIsAnErrorAndTheArraysAreThere(t *testing.T) {
+	testneed.Root(t, "mounting a small file system")
+	disk := t.TempDir()
+	if err := syscall.Mount("meridian", disk, "tmpfs", 0, "size=4m"); err != nil {
+		testneed.Missing(t, "a tmpfs: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(disk, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	for name, add := range map[string]func(*Memory, []byte) []byte{
+		"keep": func(m *Memory, b []byte) []byte { return m.Keep(bytes.Clone(b)) },
+		"make": func(m *Memory, b []byte) []byte {
+			made := m.Make(len(b))
+			copy(made, b)
+			return made
+		},
+	} {
+		dir, failed := scratch.New(disk), 0
+		m := New(dir, 0, func(err error) {
+			if failed++; !errors.Is(err, syscall.ENOSPC) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+		r := rand.New(rand.NewPCG(1, 2))
+		var kept, want [][]byte
+		for range 8 {
+			b := random(r, 1<<20)
+			want = append(want, b)
+			kept = append(kept, add(m, b))
+		}
+		for i := range kept {
+			if !bytes.Equal(kept[i], want[i]) {
+				t.Errorf("%s: array %d has another content", name, i)
+			}
+		}
+		if failed != 1 || !errors.Is(m.Err(), syscall.ENOSPC) {
+			t.Errorf("%s: told %d times: %v", name, failed, m.Err())
+		}
+		if err := errors.Join(m.Close(), dir.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestADirectoryThatIsNotThereIsAnError(t *testing.T) {
+	var told error
+	m := New(scratch.New(filepath.Join(t.TempDir(), "none")), 0, func(err error) { told = err })
+	defer m.Close()
+	if b := m.Make(1 << 20); len(b) != 1<<20 || !errors.Is(told, os.ErrNotExist) {
+		t.Errorf("%d bytes; %v", len(b), told)
+	}
+}

@@ -1,0 +1,84 @@
+package match
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"meridian/trace"
+)
+
+// moving is a memory that takes every array, and overwrites the one that it was taken from.
+type moving struct{}
+
+func (moving) Keep(array []byte) []byte {
+	kept := append([]byte(nil), array...)
+	for i := range array {
+		array[i] = 0xa5
+	}
+	return kept
+}
+
+func (moving) Make(length int) []byte { return make([]byte, length) }
+
+// moved returns a capture with the same packets in such a memory.
+func moved(c *trace.Capture) *trace.Capture {
+	of := *c
+	of.Packets = trace.NewLog(moving{})
+	for i := range c.Packets.Len() {
+		*of.Packets.Append() = *c.Packets.At(i)
+	}
+	of.Packets.Finish()
+	return &of
+}
+
+// sameInMemory holds what is found in captures against what is found where a memory takes all arrays.
+func sameInMemory(t interface{ Fatalf(string, ...any) }, captures []*trace.Capture) Tally {
+	var said, saidMoved trace.Warnings
+	want, err := Match(tContext, captures, Options{}, &said)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	var others []*trace.Capture
+	for _, c := range captures {
+		others = append(others, moved(c))
+	}
+	got, err := Match(tContext, others, Options{Memory: moving{}}, &saidMoved)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	for _, r := range []*Result{want, got} {
+		for i, c := range r.Channels {
+			if len(c.Messages) == 0 {
+				r.Channels[i].Messages = nil
+			}
+		}
+	}
+	if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(saidMoved.Lines(), said.Lines()) {
+		t.Fatalf("in a memory %+v, else %+v\n%v\n%v", got.Tally, want.Tally, saidMoved.Lines(), said.Lines())
+	}
+	return want.Tally
+}
+
+func TestWhereArraysAreKeptChangesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		sameInMemory(t, chatter(random, chatterShape{
+			flows: rapid.IntRange(1, 40).Draw(t, "flows"), packets: rapid.IntRange(1, 2000).Draw(t, "packets"),
+			offset: rapid.SampledFrom([]int64{0, 37_000_000_000, -1e15}).Draw(t, "offset"),
+			lost:   rapid.SampledFrom([]float64{0, 0.02, 0.5}).Draw(t, "lost"), again: rapid.SampledFrom([]float64{0, 0.05}).Draw(t, "sent again"),
+			translated: rapid.Bool().Draw(t, "translated"), points: rapid.Bool().Draw(t, "two points"),
+			twoClocks: rapid.Bool().Draw(t, "two clocks"), directions: rapid.Bool().Draw(t, "directions"),
+		}))
+	})
+}
+
+func TestLongFlowsAndManyFlowsAreGatheredAlike(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	shape := chatterShape{flows: 900, packets: 2 * gathered, long: gathered + gathered/2, again: 0.01}
+	if found := sameInMemory(t, chatter(random, shape)); found.Messages < gathered {
+		t.Errorf("only %d messages", found.Messages)
+	}
+}

@@ -1,0 +1,43 @@
+package trace
+
+import "unsafe"
+
+// Memory is where large arrays without pointers are kept that would fill Go's heap: package match puts there what grows with the
+// number of packets. A nil Memory is Go's heap.
+//
+// Arrays belong to the memory, and are readable and writable until it is closed. An implementation that cannot keep an array where
+// it should, as on a full disk, puts it on the heap all the same, and tells its owner of the error. All methods may be
+// called from several goroutines.
+type Memory interface {
+	// Keep returns an array with the same content. It may be the one given, which the caller must not use any more otherwise.
+	Keep(array []byte) []byte
+	// Make returns an array of zeros of a length in bytes, aligned to 8 bytes.
+	Make(length int) []byte
+}
+
+// plain is what an array in a Memory may consist of: types without pointers, of whose bytes any are a value.
+type plain interface {
+	Packet | Message | ~uint32 | ~uint64
+}
+
+// KeepIn returns a slice with the same content as another, in a memory. The capacity is the length. The other must not be used any
+// more, unless it is the slice returned: moved says that it is not.
+func KeepIn[T plain](m Memory, array []T) (kept []T, moved bool) {
+	if m == nil || len(array) == 0 {
+		return array, false
+	}
+	first := &array[0]
+	b := m.Keep(unsafe.Slice((*byte)(unsafe.Pointer(first)), len(array)*int(unsafe.Sizeof(*first))))
+	kept = unsafe.Slice((*T)(unsafe.Pointer(&b[0])), len(array))
+	return kept, &kept[0] != first
+}
+
+// MakeIn returns a slice of n zero values in a memory.
+func MakeIn[T plain](m Memory, n int) []T {
+	if m == nil || n == 0 {
+		return make([]T, n)
+	}
+	var zero T
+	b := m.Make(n * int(unsafe.Sizeof(zero)))
+	return unsafe.Slice((*T)(unsafe.Pointer(&b[0])), n)
+}
