@@ -42,7 +42,7 @@ func TestATraceOfTheEventsSaysTheSameOfPackets(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	before, err := meaning.Packets(s, "web", "events", nil)
+	before, err := meaning.Packets(s, "web", "events", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestATraceOfTheEventsSaysTheSameOfPackets(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	after, err := meaning.Packets(tr.Events(), "web", "trace", &warnings)
+	after, err := meaning.Packets(tr.Events(), "web", "trace", nil, &warnings)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,14 +83,14 @@ func TestEveryPacketThatTcpdumpSeesIsAmongTheEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 		here := all.Source(func(e *kerneltest.Event) bool { return e.Value(t, "netns").Bits == uint64(space[host]) })
-		recorded, err := meaning.Packets(here, host, "events", nil)
+		recorded, err := meaning.Packets(here, host, "events", nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want, got := tally(captured), tally(recorded)
 		alone := got
 		if host == "web" {
-			c, err := meaning.Packets(web.Source(nil), host, "events", nil)
+			c, err := meaning.Packets(web.Source(nil), host, "events", nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -167,7 +167,7 @@ func TestPacketsAreThoseOfTheRecorderByEBPF(t *testing.T) {
 func TestRowsUnderstandTheEvents(t *testing.T) {
 	rec := kerneltest.Rows(t, begin, 32<<20)
 	// Packets are taken for what they are: without headers.
-	c, err := meaning.Packets(rec.Source(nil), "web", "events", warn(t))
+	c, err := meaning.Packets(rec.Source(nil), "web", "events", nil, warn(t))
 	if err != nil || c.Packets.Len() != 0 && c.Packets.At(0).Flow != trace.NoFlow {
 		t.Errorf("%v, %d packets", err, c.Packets.Len())
 	}
