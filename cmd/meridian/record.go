@@ -26,7 +26,7 @@ type recordFlags struct {
 	programs, after  []string
 	rings, probes    string
 	kernel, netns    string
-	pids             []int // whose kernel events of sched and syscalls are recorded, and their children's; none for all
+	pids             []int // whose kernel events of sched, syscalls and sockets are recorded, and their children's; none for all
 	packets          interfaceList
 	snaplen          int
 	filter           string
@@ -61,8 +61,8 @@ environment, which switches its sensors on. Programs that run already or start m
 selects among them. Events that programs emitted before, and that no recorder has read, are recorded as well.
 
 --kernel records kernel events by eBPF, named as LTTng names them: net (packets with their headers, which 'meridian align'
-matches like those of captures), sched, irq, syscalls. With a COMMAND, sched and syscalls are those of COMMAND and its
-children only, from its first instruction on. It needs root, or CAP_BPF and CAP_PERFMON.
+matches like those of captures), sched, irq, syscalls, sockets (which bytes threads write and read), disk. With a COMMAND,
+sched, syscalls and sockets are those of COMMAND and its children only, from its first instruction on. It needs root, or CAP_BPF and CAP_PERFMON.
 
 --packets captures packets as tcpdump does, of all interfaces or of those named (--packets=eth0,lo): the first bytes of
 each packet, with its direction. It needs root, or CAP_NET_RAW. --filter selects packets by an expression of tcpdump's: hosts,
@@ -124,8 +124,8 @@ not recorded that was asked for by name: a group of --kernel, --packets, a --pro
 	flags.SortFlags = false
 	flags.StringVarP(&f.dir, "output", "o", "", "write the trace to `DIR`")
 	flags.StringArrayVar(&f.programs, "program", nil, "record only programs whose name or process number matches `PATTERN`; may be repeated")
-	flags.StringVar(&f.kernel, "kernel", "", "record kernel events of these `GROUPS`: net, sched, irq, syscalls")
-	flags.IntSliceVar(&f.pids, "pid", nil, "of --kernel sched and syscalls, record only the processes `PIDS` and their children; may be repeated")
+	flags.StringVar(&f.kernel, "kernel", "", "record kernel events of these `GROUPS`: net, sched, irq, syscalls, sockets, disk")
+	flags.IntSliceVar(&f.pids, "pid", nil, "of --kernel sched, syscalls and sockets, record only the processes `PIDS` and their children; may be repeated")
 	flags.Var(&f.packets, "packets", "record packets of all interfaces, or of `INTERFACES`, as in --packets=eth0,lo")
 	flags.Lookup("packets").NoOptDefVal = anyInterface
 	flags.IntVar(&f.snaplen, "snaplen", packet.DefaultSnaplen, "keep the first `BYTES` of each packet; 0 keeps whole packets")
@@ -152,7 +152,7 @@ not recorded that was asked for by name: a group of --kernel, --packets, a --pro
 	f.outputFlags.add(cmd, "summary")
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"program": choices(), "pid": choices(), "host": choices(), "title": choices(), "netns": choices(), "filter": choices(), "snaplen": choices(), "ready-fd": choices(), "view": choices(), "trigger": choices(), "trigger-after": choices("1s", "2s", "10s"), "keep": choices("10s", "10m", "1h", "2GiB", "10m,2GiB"), "spool": choices("1GiB", "4GiB"), "flush": choices("10ms", "100ms", "1s"),
-		"kernel": choices("net", "sched", "irq", "syscalls", "net,sched,irq", "net,sched,irq,syscalls"),
+		"kernel": choices("net", "sched", "irq", "syscalls", "sockets", "disk", "net,sched,irq", "net,sched,syscalls,sockets,disk"),
 		"packets": func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return interfaceNames(), cobra.ShellCompDirectiveNoFileComp
 		},

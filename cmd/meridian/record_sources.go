@@ -61,8 +61,8 @@ func (f *recordFlags) check() (kernel.Groups, error) {
 		return 0, wrong("--kernel: %v", err)
 	case f.netns != "" && groups == 0 && f.packets == nil && !f.lastLook:
 		return 0, wrong("--netns needs --packets or --kernel, whose events it selects")
-	case len(f.pids) > 0 && groups&(kernel.Sched|kernel.Syscalls) == 0 && !f.lastLook:
-		return 0, wrong("--pid needs --kernel with sched or syscalls, whose events it selects")
+	case len(f.pids) > 0 && groups&(kernel.Sched|kernel.Syscalls|kernel.Sockets) == 0 && !f.lastLook:
+		return 0, wrong("--pid needs --kernel with sched, syscalls or sockets, whose events it selects")
 	case slices.ContainsFunc(f.pids, func(pid int) bool { return pid <= 0 }):
 		return 0, wrong("--pid: process numbers begin at 1")
 	case f.filter != "" && f.packets == nil && groups&kernel.Net == 0:
@@ -173,6 +173,10 @@ func (f *recordFlags) openSources(command bool, w *trace.Warnings, warn func(str
 			return nil, err
 		default:
 			s.kernel, headers = ebpf, groups&kernel.Net != 0
+			if lacks, why := ebpf.Lacks(); lacks != 0 {
+				warn(why.Error())
+				s.lacksKernel(lacks)
+			}
 		}
 	}
 	if s.kernel != nil {
@@ -233,7 +237,7 @@ func (s *recordSources) openInstead(f *recordFlags, o kernel.Options, missing er
 	if s.packets != nil || o.Packets != nil { // tracefs has no headers to select by
 		o.Groups &^= kernel.Net
 	}
-	if o.Groups == 0 {
+	if o.Groups&^kernel.Sockets == 0 { // which tracefs does not have
 		warn(missing.Error() + captured)
 		return nil
 	}
@@ -244,7 +248,7 @@ func (s *recordSources) openInstead(f *recordFlags, o kernel.Options, missing er
 		warn(err.Error() + captured)
 		return nil
 	}
-	s.kernel, s.ftrace, asked = ftrace, said, asked&^(o.Groups&^kernel.Net)
+	s.kernel, s.ftrace, asked = ftrace, said, asked&^(o.Groups&^(kernel.Net|kernel.Sockets))
 	warn(missing.Error() + "; tracefs is used instead" + too)
 	return nil
 }
@@ -271,7 +275,7 @@ func (s *recordSources) lacksKernel(groups kernel.Groups) {
 
 // lacksFollowed notes that what the kernel does for a command is not recorded.
 func (s *recordSources) lacksFollowed(command string) {
-	if groups := s.groups & (kernel.Sched | kernel.Syscalls); groups != 0 {
+	if groups := s.groups & (kernel.Sched | kernel.Syscalls | kernel.Sockets); groups != 0 {
 		s.lacks(fmt.Sprintf("--kernel %v of %s", groups, command))
 	}
 }

@@ -244,9 +244,9 @@ func inInterrupt(stem string) bool {
 	return strings.HasPrefix(stem, "x86_irq_vectors_")
 }
 
-// ofDevice reports whether the event is one of a network interface, which its field names.
+// ofDevice reports whether the event is one of a network interface or of a device for blocks, which its field names.
 func ofDevice(name string) bool {
-	return strings.HasPrefix(name, "net_") || strings.HasPrefix(name, "netif_") || strings.HasPrefix(name, "napi_")
+	return strings.HasPrefix(name, "net_") || strings.HasPrefix(name, "netif_") || strings.HasPrefix(name, "napi_") || strings.HasPrefix(name, "block_rq_")
 }
 
 // endings are the endings of names of events in pairs.

@@ -20,7 +20,7 @@ import (
 var record = &standard{
 	spec: protocol.Spec{Name: "record", Doc: "records the host: programs with sensors, kernel events, packets", Phases: []protocol.PhaseSpec{
 		{Name: "start", Doc: "begins to record; ends when everything is being recorded", With: []protocol.Param{
-			{Name: "kernel", Doc: "groups of kernel events, as for 'meridian record --kernel': net,sched,irq,syscalls"},
+			{Name: "kernel", Doc: "groups of kernel events, as for 'meridian record --kernel': net,sched,irq,syscalls,sockets,disk"},
 			{Name: "packets", Doc: "true: capture the packets of all interfaces"},
 			{Name: "filter", Doc: "of packets, as for tcpdump"},
 			{Name: "probes", Doc: "true: exchange clock probes when the daemon probe says so"},

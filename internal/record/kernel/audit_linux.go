@@ -73,19 +73,17 @@ var auditEvents = map[string]struct {
 	"sched_wakeup_new": {"sched", SchedWakeupNew, ""}, "sched_process_fork": {"sched", ProcessFork, ""},
 	"sched_process_exec": {"sched", ProcessExec, ""}, "sched_process_exit": {"sched", ProcessExit, ""},
 	"sched_process_free": {"sched", ProcessFree, ""}, "sys_enter": {"raw_syscalls", SysEnter, ""}, "sys_exit": {"raw_syscalls", SysExit, ""},
+	"sock_send_length": {"sock", TCPSend, ""}, "sock_recv_length": {"sock", TCPReceive, ""},
+	"block_rq_issue": {"block", BlockIssue, ""}, "block_rq_complete": {"block", BlockComplete, ""},
 }
 
 // audited returns those of the programs whose tracepoints perf counts. Where only some processes are recorded, an event of
 // theirs happens while they are current: then either a program runs or the kernel hides the process altogether. Wake-ups and
 // the end of a process happen while any other one is current; of wake-ups the programs themselves know (bpf/sched.h).
-func (o *Options) audited() []string {
-	programs := o.programs()
-	if !o.filtered() {
-		return programs
-	}
-	return slices.DeleteFunc(programs, func(name string) bool {
-		system := auditEvents[name].system
-		return (system == "sched" || system == "raw_syscalls") && name != "sched_process_free"
+func (o *Options) audited(programs []string) []string {
+	return slices.DeleteFunc(slices.Clone(programs), func(name string) bool {
+		event, known := auditEvents[name]
+		return !known || o.filtered() && event.kind.Group()&ofProcesses != 0 && name != "sched_process_free"
 	})
 }
 
@@ -143,9 +141,18 @@ func openCounter(id uint64, cpu int, filter string) (int, error) {
 	return fd, nil
 }
 
-// give hands the counters to the programs.
+// give hands the counters to the programs. Those of programs that could not be loaded are closed.
 func (a *audit) give(programs *ebpf.Collection) error {
 	a.counts = programs.Maps["audits"]
+	a.tallies = slices.DeleteFunc(a.tallies, func(t *tally) bool {
+		if programs.Programs[t.program] != nil {
+			return false
+		}
+		for _, c := range t.counters {
+			unix.Close(c.fd)
+		}
+		return true
+	})
 	for _, t := range a.tallies {
 		table := programs.Maps["count_"+t.program]
 		for _, c := range t.counters {

@@ -27,6 +27,10 @@ const (
 	ProcessFree
 	SysEnter
 	SysExit
+	TCPSend
+	TCPReceive
+	BlockIssue
+	BlockComplete
 	Kinds
 )
 
@@ -55,6 +59,10 @@ var records = [Kinds]struct {
 	ProcessFree:    {Sched, 40, "sched_process_free", lifeFields},
 	SysEnter:       {Syscalls, 88, "syscall_entry_", append(argumentFields[:6:6], integer("tid", 32), integer("pid", 32), text("procname"))},
 	SysExit:        {Syscalls, 32, "syscall_exit_", []trace.Field{integer("ret", 64), integer("tid", 32), integer("pid", 32)}},
+	TCPSend:        {Sockets, transferSize, "tcp_sendmsg", transferFields},
+	TCPReceive:     {Sockets, transferSize, "tcp_recvmsg", append(transferFields[:5:5], number("peeked", 8), transferFields[5], transferFields[6])},
+	BlockIssue:     {Disk, blockSize, "block_rq_issue", append(blockFields[:5:5], integer("issuer", 32))},
+	BlockComplete:  {Disk, blockSize, "block_rq_complete", append(blockFields[:5:5], integer("error", 32))},
 }
 
 var (
@@ -118,6 +126,8 @@ func ClassesOf(g Groups, filtered bool) (classes []trace.Class, first [Kinds]int
 			c.Context = 3
 		case k == SysExit:
 			c.Context = len(r.fields) - 1
+		case r.group == Sockets:
+			c.Context = 2
 		}
 		if r.group != Syscalls {
 			classes = append(classes, c)

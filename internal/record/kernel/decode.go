@@ -21,6 +21,7 @@ type decoder struct {
 	classes []trace.Class
 	first   [Kinds]int // the kind's first class, or -1
 	packets *packets
+	sockets transfers
 	values  [Kinds][]trace.Value // of each kind but packets
 	event   Event
 }
@@ -87,6 +88,10 @@ func (d *decoder) decode(stamp uint64, cpu int, r []byte) *Event {
 		}
 		v[6].Bits, v[7].Bits, v[8].Data = s32(r[16:]), s32(r[20:]), UntilNUL(r[24:40])
 		e.Class += callIndex(aux, r)
+	case TCPSend, TCPReceive:
+		d.sockets.fill(v, k, r)
+	case BlockIssue, BlockComplete:
+		fillBlock(v, k, r)
 	case SysExit:
 		v[0].Bits, v[1].Bits, v[2].Bits = le64(r[24:]), s32(r[16:]), s32(r[20:])
 		e.Class += callIndex(aux, r)

@@ -70,7 +70,7 @@ func Followable() error {
 // now: a child that is born meanwhile is either found here or followed by them. The second round finds the children of a
 // process that were born after it was found and before it was followed.
 func followRunning(programs *ebpf.Collection, o *Options) error {
-	if len(o.Pids) == 0 && o.Command == "" || o.Groups&(Sched|Syscalls) == 0 {
+	if len(o.Pids) == 0 && o.Command == "" || o.Groups&ofProcesses == 0 {
 		return nil
 	}
 	name, err := proc.ParseNamePattern(o.Command)

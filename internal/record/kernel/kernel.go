@@ -8,6 +8,8 @@
 //	sched     sched_switch, sched_waking, sched_wakeup, sched_wakeup_new, sched_process_fork, _exec, _exit, _free
 //	irq       irq_handler_entry/exit, irq_softirq_entry/exit (NET_RX and NET_TX alone), napi_poll
 //	syscalls  syscall_entry_NAME, syscall_exit_NAME, with their arguments as numbers
+//	sockets   tcp_sendmsg, tcp_recvmsg: which thread wrote or read which bytes of which TCP connection
+//	disk      block_rq_issue, block_rq_complete: which device was asked for how many bytes, by which thread, and when it had done it
 //
 // The idea: a small program at each of the kernel's tracepoints (tp_btf: raw, with typed arguments) decides there whether
 // the event is wanted, and writes a record of 16 to 360 bytes into a ring of its processor. Read polls the rings, puts
@@ -19,9 +21,13 @@
 //	                         '--> lost, counted per CPU --------> Lost
 //	            '--> perf counter - runs of the program = missed --> Lost, Missed (audit_linux.go)
 //
-// sched and syscalls can be restricted to processes by number, by cgroup and by name; their children are followed. This is
+// sched, syscalls and sockets can be restricted to processes by number, by cgroup and by name; their children are followed. This is
 // decided in the kernel: an event of another process costs a look into a hash table. A switch is recorded if either side
-// is followed, and says which (prev_followed, next_followed): the other one's end is not. Stamps are CLOCK_MONOTONIC.
+// is followed, and says which (prev_followed, next_followed): the other one's end is not. Where a followed thread waits for a processor, the
+// switches between others there are recorded too, of which neither is followed. Stamps are CLOCK_MONOTONIC.
+//
+// sockets are recorded at the tracepoints sock_send_length and sock_recv_length, or, before Linux 6.3, at the ends of tcp_sendmsg and
+// tcp_recvmsg (fexit); [Recorder.Lacks] says where there is neither. sendfile and splice from a connection are not recorded before 6.5.
 //
 // Cost: 0.15 to 0.35 us of the recorded machine's time for an event (packets cost most), and 0.15 us for counting it once more;
 // 0.15 to 0.2 us of the reader's: 2% of a core for 150,000 events a second. No event allocates. Memory is that of the rings.
@@ -51,9 +57,14 @@ const (
 	Sched
 	IRQ
 	Syscalls
+	Sockets
+	Disk
 )
 
-var groupNames = [...]string{"net", "sched", "irq", "syscalls"}
+// ofProcesses are the groups that can be restricted to processes.
+const ofProcesses = Sched | Syscalls | Sockets
+
+var groupNames = [...]string{"net", "sched", "irq", "syscalls", "sockets", "disk"}
 
 // ParseGroups reads names of groups, "net,sched,irq,syscalls"; "" is none.
 func ParseGroups(s string) (Groups, error) {
@@ -100,7 +111,8 @@ type Options struct {
 	// 20 ms. A recording by tracefs adds 20 to 50 ms in any case.
 	Pause time.Duration
 
-	maxFollowed int // processes at a time; 0 stands for what the programs say
+	byFunctions bool // sockets are recorded as on kernels without their tracepoints
+	maxFollowed int  // processes at a time; 0 stands for what the programs say
 }
 
 // Read pauses between its rounds over the rings, longer while they are nearly empty: a wakeup costs more than a hundred

@@ -28,16 +28,27 @@ var tracepoints = []struct {
 	{IRQ, []string{"irq_handler_exit", "irq_handler_entry", "softirq_exit", "softirq_entry", "napi_poll"}},
 	{Net, []string{"netif_receive_skb", "net_dev_queue"}},
 	{Syscalls, []string{"sys_exit", "sys_enter"}},
+	{Disk, []string{"block_rq_complete", "block_rq_issue"}},
 }
 
 // childTracepoints follow children; with [Sched] they record events too.
 var childTracepoints = []string{"sched_process_free", "sched_process_exec", "sched_process_fork"}
 
-// programs returns the names of the programs that these options need, in the order in which they are attached.
-func (o *Options) programs() []string {
+// migrations is the program that follows threads from one processor's queue to another's. It writes no records.
+const migrations = "sched_migrate_task"
+
+// programs returns the names of the programs that these options need, in the order in which they are attached: those of sockets too, by
+// their names on this kernel.
+func (o *Options) programs(sockets []string) []string {
 	var names []string
-	if o.Groups&Sched != 0 || o.Groups&Syscalls != 0 && o.filtered() {
+	if o.Groups&Sched != 0 || o.Groups&ofProcesses != 0 && o.filtered() {
 		names = append(names, childTracepoints...)
+	}
+	if o.Groups&Sched != 0 && o.filtered() {
+		names = append(names, migrations)
+	}
+	if o.Groups&Sockets != 0 {
+		names = append(names, sockets...)
 	}
 	for i := range tracepoints {
 		if o.Groups&tracepoints[i].groups != 0 {
@@ -61,26 +72,25 @@ func (o *Options) constants() (map[string]any, error) {
 	}
 	return map[string]any{
 		"only_followed": bit(o.filtered()), "only_cgroup": cgroup, "only_netns": o.NetNS, "tell_sched": bit(o.Groups&Sched != 0),
-		"own_process": uint32(os.Getpid()), "comm_mask": mask, "comm_want": want, "state_given": bit(stateGiven()),
+		"own_process": uint32(os.Getpid()), "comm_mask": mask, "comm_want": want,
 	}, nil
 }
 
-// stateGiven reports whether this kernel's sched_switch says in which state a thread was left, as kernels do from 5.18 on.
-func stateGiven() bool {
+// ofKernel adds the constants that depend on the kernel's types, and returns the programs of sockets with why there are none.
+func (o *Options) ofKernel(constants map[string]any) (sockets []string, without error) {
 	types, err := btf.LoadKernelSpec()
 	if err != nil {
-		return false // load says why
+		return nil, err // load says why
 	}
-	var named *btf.Typedef
-	if types.TypeByName("btf_trace_sched_switch", &named) != nil {
-		return false
+	// sched_switch says in which state a thread was left from 5.18 on; block_rq_issue has had the request alone since 5.12.
+	constants["state_given"] = bit(len(tracepointOf(types, "sched_switch")) == 5)
+	constants["queue_given"] = bit(len(tracepointOf(types, "block_rq_issue")) == 3)
+	if o.Groups&Sockets == 0 {
+		return nil, nil
 	}
-	pointer, ok := named.Type.(*btf.Pointer)
-	if !ok {
-		return false
-	}
-	f, ok := pointer.Target.(*btf.FuncProto)
-	return ok && len(f.Params) == 5 // the first is the tracer's own
+	sockets, more, without := socketsBy(types, o.byFunctions)
+	maps.Copy(constants, more)
+	return sockets, without
 }
 
 func bit(b bool) uint32 {
@@ -135,6 +145,7 @@ func loadWith(o *Options, constants map[string]any, names []string, way contextS
 	if o.maxFollowed > 0 {
 		spec.Maps["followed"].MaxEntries = uint32(o.maxFollowed)
 	}
+	spec.Maps["waiters"].MaxEntries = uint32(cpus)
 	inner := rings.InnerMap.Copy()
 	programs, err := ebpf.NewCollection(spec)
 	if err != nil {

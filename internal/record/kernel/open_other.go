@@ -27,4 +27,5 @@ func (unsupported) Stop() error                                    { return nil 
 func (unsupported) Lost() ([]uint64, error)                        { return nil, nil }
 func (unsupported) Missed() (uint64, error)                        { return 0, nil }
 func (unsupported) Faults() ([]Fault, error)                       { return nil, nil }
+func (unsupported) Lacks() (Groups, error)                         { return 0, nil }
 func (unsupported) Close() error                                   { return nil }

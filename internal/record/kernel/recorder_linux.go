@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -30,6 +31,7 @@ type Recorder struct {
 	stopped  chan struct{} // closed by Stop
 	stopErr  error
 	damaged  []atomic.Uint64 // invalid records, by processor
+	without  error           // why sockets are not
 }
 
 // Open loads the programs and attaches them: events are recorded from its return on. Close reports to w what was not
@@ -51,9 +53,13 @@ func (r *Recorder) open(o *Options) (err error) {
 	if err != nil {
 		return err
 	}
-	names := o.programs()
+	var sockets []string
+	if sockets, r.without = o.ofKernel(c); r.without != nil {
+		sockets = nil
+	}
+	names := o.programs(sockets)
 	var without error
-	if r.audit, without = openAudit(o.audited()); without != nil {
+	if r.audit, without = openAudit(o.audited(names)); without != nil {
 		defer func() {
 			if err == nil { // else no events are recorded at all
 				r.warnUnaudited(without)
@@ -62,7 +68,15 @@ func (r *Recorder) open(o *Options) (err error) {
 	}
 	c["audited"] = bit(r.audit != nil)
 	var inner *ebpf.MapSpec
-	if r.programs, inner, err = load(o, c, names); err != nil {
+	r.programs, inner, err = load(o, c, names)
+	if err != nil && len(sockets) > 0 && !errors.Is(err, fs.ErrPermission) { // the others may be loaded
+		why := err
+		names = o.programs(nil)
+		if r.programs, inner, err = load(o, c, names); err == nil {
+			r.without = why
+		}
+	}
+	if err != nil {
 		return err
 	}
 	if r.rings, err = openRings(r.programs.Maps["rings"], inner); err != nil {
@@ -77,6 +91,10 @@ func (r *Recorder) open(o *Options) (err error) {
 	counting := slices.DeleteFunc(slices.Clone(depthPrograms), func(name string) bool { return r.programs.Programs[name] == nil })
 	for _, name := range append(counting, names...) {
 		l, err := link.AttachTracing(link.TracingOptions{Program: r.programs.Programs[name]})
+		if err != nil && slices.Contains(sockets, name) {
+			r.without = fmt.Errorf("program %s: %w", name, err)
+			continue
+		}
 		if err != nil {
 			return unavailable(fmt.Errorf("tracepoint %s: %w", name, err))
 		}
@@ -104,6 +122,14 @@ func (r *Recorder) tellAttached(yes uint32) error {
 
 // Classes returns the types of events, which do not change. They belong to the recorder.
 func (r *Recorder) Classes() []trace.Class { return r.decoder.classes }
+
+// Lacks returns the groups that were asked for and that this kernel cannot record though it records others, and why.
+func (r *Recorder) Lacks() (Groups, error) {
+	if r.without == nil {
+		return 0, nil
+	}
+	return Sockets, unsocketed(r.without)
+}
 
 // Read calls each with every event, some ms after it happened. The events of one processor come in the order of their
 // stamps; those of different processors come in any order. An event belongs to each until it returns. Read ends with an

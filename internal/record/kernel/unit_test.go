@@ -25,7 +25,7 @@ func TestGroupsAreReadByName(t *testing.T) {
 	if g, err := ParseGroups(""); g != 0 || err != nil {
 		t.Errorf("%v, %v", g, err)
 	}
-	if _, err := ParseGroups("net,disk"); err == nil || !strings.Contains(err.Error(), `"disk"`) {
+	if _, err := ParseGroups("net,disks"); err == nil || !strings.Contains(err.Error(), `"disks"`) {
 		t.Error(err)
 	}
 }
@@ -182,7 +182,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(b)
 	}
 	f.Add([]byte("short"))
-	d := newDecoder(Net|Sched|IRQ|Syscalls, true)
+	d := newDecoder(Net|Sched|IRQ|Syscalls|Sockets|Disk, true)
 	f.Fuzz(func(t *testing.T, record []byte) {
 		e := d.decode(1, 0, record)
 		if e == nil {
@@ -212,7 +212,7 @@ func TestRecordsOfGroupsNotAskedForAreNoEvents(t *testing.T) {
 }
 
 func TestDecodingAllocatesNothing(t *testing.T) {
-	d := newDecoder(Net|Sched|IRQ|Syscalls, true)
+	d := newDecoder(Net|Sched|IRQ|Syscalls|Sockets|Disk, true)
 	b := make([]byte, 512)
 	b[28], b[29] = 6, protocolTCP
 	for k := Kind(1); k < Kinds; k++ {

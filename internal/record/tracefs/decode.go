@@ -2,6 +2,7 @@ package tracefs
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"meridian/internal/record/internal/proc"
@@ -77,6 +78,8 @@ func (d *decoder) decode(stamp uint64, cpu int, everyone bool, data []byte) *ker
 	switch b.kind.Group() {
 	case kernel.Net, kernel.IRQ:
 		wanted = fillDevice(e.Values, r)
+	case kernel.Disk:
+		d.fillBlock(e.Values, r)
 	case kernel.Sched:
 		wanted = d.fillSched(e, r, everyone)
 	case kernel.Syscalls:
@@ -138,6 +141,42 @@ func fillDevice(v []trace.Value, r *rawRecord) bool {
 		v[0].Bits, v[1].Bits = r.number(0), r.number(1)
 	}
 	return true
+}
+
+// fillBlock fills in a request to a device for blocks, or its end. ftrace has the device's number, and not its name.
+func (d *decoder) fillBlock(v []trace.Value, r *rawRecord) {
+	const sectorSize = 512
+	dev := r.number(0)
+	name := strconv.AppendUint(d.comm[:0], dev>>20, 10)
+	v[0].Data = strconv.AppendUint(append(name, ':'), dev&(1<<20-1), 10)
+	v[1].Bits, v[2].Bits, v[3].Bits = dev&(1<<32-1), r.number(1), r.number(2)&(1<<32-1)
+	v[4].Bits = operationOf(r.text(3))
+	if v[5].Bits = signed(r.tid); r.kind == kernel.BlockComplete {
+		v[3].Bits, v[5].Bits = r.number(2)*sectorSize&(1<<32-1), signed(r.pid(4))
+	}
+}
+
+// operationOf returns the number of an operation by its letters (blk_fill_rwbs, kernel/trace/blktrace.c). A flush comes before
+// the letter of a write that it goes with; alone it is FF.
+func operationOf(letters []byte) uint64 {
+	const read, write, flush, discard, other = 0, 1, 2, 3, 4
+	if len(letters) > 1 && letters[0] == 'F' {
+		letters = letters[1:]
+	}
+	if len(letters) == 0 {
+		return other
+	}
+	switch letters[0] {
+	case 'R':
+		return read
+	case 'W':
+		return write
+	case 'F':
+		return flush
+	case 'D':
+		return discard
+	}
+	return other
 }
 
 // fillSched fills in an event of the scheduler, and reports whether it is wanted.

@@ -45,6 +45,8 @@ var known = [kinds]struct {
 	kernel.ProcessFree:    {"sched/sched_process_free", lifeFields, ""},
 	kernel.SysEnter:       {"raw_syscalls/sys_enter", []string{"id", "args"}, ""},
 	kernel.SysExit:        {"raw_syscalls/sys_exit", []string{"id", "ret"}, ""},
+	kernel.BlockIssue:     {"block/block_rq_issue", []string{"dev", "sector", "bytes", "rwbs"}, ""},
+	kernel.BlockComplete:  {"block/block_rq_complete", []string{"dev", "sector", "nr_sector", "rwbs", "error?"}, ""},
 	newTask:               {"task/task_newtask", []string{"pid", "comm", "clone_flags"}, ""},
 	rename:                {"task/task_rename", []string{"newcomm", "pid?"}, ""}, // without a pid it is the thread that the event is of
 }
@@ -66,7 +68,7 @@ type binding struct {
 
 // texts are the fields that are strings, in any kind; args is an array, and all others are numbers.
 var texts = map[string]bool{"name": true, "dev_name": true, "comm": true, "prev_comm": true, "next_comm": true, "parent_comm": true,
-	"child_comm": true, "filename": true, "newcomm": true}
+	"rwbs": true, "child_comm": true, "filename": true, "newcomm": true}
 
 // bind finds the fields of a kind in its format.
 func bind(k kernel.Kind, f *format) (binding, error) {

@@ -95,6 +95,9 @@ func load(t testing.TB, dir string) *layouts {
 		t.Fatal(err)
 	}
 	for k := kernel.Kind(1); k < kinds; k++ {
+		if known[k].event == "" || k.Group() == kernel.Disk { // of which no capture was made
+			continue
+		}
 		f, err := parseFormat(read(filepath.Base(known[k].event) + ".format"))
 		if err == nil {
 			err = l.add(k, f)

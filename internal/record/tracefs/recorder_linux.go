@@ -103,6 +103,10 @@ func availableGroups(o *Options, w *trace.Warnings) kernel.Groups {
 		w.Add(subject, "packets are not recorded: ftrace does not report their network namespace", "")
 		groups &^= kernel.Net
 	}
+	if groups&kernel.Sockets != 0 {
+		w.Add(subject, "what threads send and receive on TCP connections is not recorded: ftrace does not report the connection", "")
+		groups &^= kernel.Sockets
+	}
 	if groups&kernel.Net != 0 {
 		w.Add(subject, "packets come without headers: to match them to messages, capture packets as well", "")
 	}

@@ -54,3 +54,5 @@ func TestWhatHappenedBeforeTheContextEndsIsGiven(t *testing.T) {
 		}
 	}
 }
+
+func TestRequestsToDisksAreRecorded(t *testing.T) { kerneltest.Disk(t, begin) }

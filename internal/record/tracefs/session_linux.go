@@ -80,10 +80,10 @@ func (s *session) enable(groups kernel.Groups, command bool, w *trace.Warnings) 
 	}
 	enabled := 0
 	for k := kernel.Kind(1); k < kinds; k++ {
-		if !s.needs(k, groups) {
+		name := known[k].event
+		if name == "" || !s.needs(k, groups) {
 			continue
 		}
-		name := known[k].event
 		text, err := s.all.read("events/" + name + "/format")
 		if errors.Is(err, fs.ErrNotExist) {
 			w.Add(subject, "this kernel does not have the event "+name, "")
@@ -124,7 +124,7 @@ func (s *session) needs(k kernel.Kind, groups kernel.Groups) bool {
 // enableKind enables a kind in the instances where it belongs.
 func (s *session) enableKind(k kernel.Kind, command bool) error {
 	in, event := s.all, known[k].event
-	if s.some != nil && k.Group()&(kernel.Net|kernel.IRQ) == 0 && k != kernel.ProcessFree {
+	if s.some != nil && k.Group()&(kernel.Net|kernel.IRQ|kernel.Disk) == 0 && k != kernel.ProcessFree {
 		in = s.some
 		switch {
 		case k == kernel.SchedSwitch: // the kernel does not follow a thread any more at its last switch

@@ -227,6 +227,14 @@ func TestDecodingAllocatesNothing(t *testing.T) {
 	}
 }
 
+func TestTheLettersOfARequestTellItsOperation(t *testing.T) {
+	for letters, want := range map[string]uint64{"R": 0, "RM": 0, "W": 1, "WFS": 1, "FWS": 1, "FF": 2, "F": 2, "D": 3, "N": 4, "": 4} {
+		if got := operationOf([]byte(letters)); got != want {
+			t.Errorf("%q is operation %d, not %d", letters, got, want)
+		}
+	}
+}
+
 func TestTheErrorSaysWhatIsMissing(t *testing.T) {
 	var err error = &Unavailable{Reason: kernel.NotPermitted, Missing: "not permitted: run as root", Err: errors.New("mkdir")}
 	var u *kernel.Unavailable

@@ -8,9 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	meaning "meridian/internal/kernel"
 	"meridian/internal/netlab"
 	"meridian/internal/record/kernel"
+	"meridian/internal/testneed"
 	"meridian/trace"
 )
 
@@ -39,7 +42,7 @@ func Switches(t *testing.T, begin Begin) {
 	pass()
 	family := map[int64]bool{int64(pid): true}
 	count := map[string]int{}
-	running := map[int64]bool{}
+	running, waiting := map[int64]bool{}, map[int64]bool{}
 	for _, e := range rec.Stop() {
 		count[e.Name()]++
 		switch e.Name() {
@@ -50,16 +53,23 @@ func Switches(t *testing.T, begin Begin) {
 			family[e.Value(t, "child_pid").Int()] = true
 		case "sched_switch":
 			from, to := e.Value(t, "prev_tid").Int(), e.Value(t, "next_tid").Int()
-			if !family[from] && !family[to] {
+			// Who has a processor is of interest where one of the family waits for it.
+			if delete(waiting, to); !family[from] && !family[to] && len(waiting) == 0 {
 				t.Errorf("switch from %s to %s", e.Value(t, "prev_comm").Data, e.Value(t, "next_comm").Data)
 			}
 			if e.Value(t, "prev_followed").Bool() != family[from] || e.Value(t, "next_followed").Bool() != family[to] {
 				t.Errorf("switch from %d to %d: wrong about which of them is followed", from, to)
 			}
 			running[from], running[to] = false, family[to]
+			if state := e.Value(t, "prev_state").Int(); family[from] && (state == 0 || state == 0x100) {
+				waiting[from] = true
+			}
 		default:
 			if !family[e.Value(t, "tid").Int()] {
 				t.Errorf("%s of stranger %s", e.Name(), e.Value(t, "comm").Data)
+			}
+			if strings.HasPrefix(e.Name(), "sched_wakeup") {
+				waiting[e.Value(t, "tid").Int()] = true
 			}
 		}
 	}
@@ -112,6 +122,63 @@ func SystemCalls(t *testing.T, record func(studied, file string) []Event) {
 	if written < 0 {
 		t.Error("no write")
 	}
+}
+
+// Disk checks that what a program writes to a device for blocks is asked of it by a thread, and is done later.
+func Disk(t *testing.T, begin Begin) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	major := deviceOf(t, file)
+	rec := begin(t, kernel.Options{Groups: kernel.Disk})
+	const written = 1 << 20
+	Run(t, exec.Command("dd", "if=/dev/zero", "of="+file, "bs=64k", "count=16", "conv=fsync,notrunc"))
+	var asked, done uint64
+	under := map[[2]uint64]uint64{}
+	for _, e := range rec.Stop() {
+		at := [2]uint64{e.Value(t, "dev").Uint(), e.Value(t, "sector").Uint()}
+		if len(e.Value(t, "name").Data) == 0 {
+			t.Errorf("%s of device %d without a name", e.Name(), at[0])
+		}
+		if at[0]>>20 != major || e.Value(t, "operation").Uint() != 1 {
+			continue
+		}
+		switch bytes := e.Value(t, "bytes").Uint(); e.Name() {
+		case "block_rq_issue":
+			under[at] = e.Stamp
+			asked += bytes
+			if e.Value(t, "issuer").Int() <= 0 && bytes == written {
+				t.Errorf("no thread asked for %d bytes", bytes)
+			}
+		case "block_rq_complete":
+			if since, known := under[at]; known {
+				done += bytes
+				if e.Stamp < since || e.Value(t, "error").Int() != 0 {
+					t.Errorf("done at %d with error %d, asked at %d", e.Stamp, e.Value(t, "error").Int(), since)
+				}
+			}
+		}
+	}
+	if asked < written || done < written {
+		t.Errorf("the device was asked to write %d bytes and wrote %d, not %d", asked, done, written)
+	}
+	if n := rec.Overflowed(); n != 0 {
+		t.Errorf("%d events lost", n)
+	}
+}
+
+// deviceOf returns the major number of the device on which a file is.
+func deviceOf(t *testing.T, file string) uint64 {
+	t.Helper()
+	var s unix.Stat_t
+	if err := unix.Stat(file, &s); err != nil {
+		t.Fatal(err)
+	}
+	if unix.Major(s.Dev) == 0 {
+		testneed.Missing(t, "temporary files are on no device for blocks")
+	}
+	return uint64(unix.Major(s.Dev))
 }
 
 // OnlyFollowed checks that a recording without named processes records those that Follow names and their children.

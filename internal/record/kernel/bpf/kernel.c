@@ -18,12 +18,15 @@ const volatile u32 preempt_known;  // the kernel has the preemption counter in a
 const volatile u32 preempt_offset; // so far behind its begin
 const volatile u32 depth_known;    // the programs depth_... count
 const volatile u64 comm_mask[2], comm_want[2];
+const volatile u32 queue_given;    // to block_rq_issue, before the request: before 5.12
+const volatile u32 recv_flags_at, recv_result_at; // in what the probe of tcp_recvmsg's end is given
 const volatile u32 audited; // perf counts the tracepoints too
 volatile u32 attached;      // all programs are
 
 enum kind {
 	NET_DEV_QUEUE = 1, NETIF_RECEIVE_SKB, NAPI_POLL, SOFTIRQ_ENTRY, SOFTIRQ_EXIT, IRQ_ENTRY, IRQ_EXIT, SCHED_SWITCH,
 	SCHED_WAKING, SCHED_WAKEUP, SCHED_WAKEUP_NEW, PROCESS_FORK, PROCESS_EXEC, PROCESS_EXIT, PROCESS_FREE, SYS_ENTER, SYS_EXIT,
+	TCP_SENDMSG, TCP_RECVMSG, BLOCK_RQ_ISSUE, BLOCK_RQ_COMPLETE,
 	KINDS,
 };
 
@@ -142,3 +145,5 @@ INLINE void follow(u32 process)
 #include "sched.h"
 #include "irq.h"
 #include "calls.h"
+#include "socket.h"
+#include "block.h"

@@ -16,7 +16,7 @@ typedef long long s64;
 #define NUMBER(name, value) int(*name)[value]
 #define KIND(name, type) type *name
 
-enum { MAP_HASH = 1, MAP_PERF_EVENT_ARRAY = 4, MAP_PERCPU_ARRAY = 6, MAP_ARRAY_OF_MAPS = 12, MAP_RINGBUF = 27 };
+enum { MAP_HASH = 1, MAP_ARRAY = 2, MAP_PERF_EVENT_ARRAY = 4, MAP_PERCPU_ARRAY = 6, MAP_ARRAY_OF_MAPS = 12, MAP_RINGBUF = 27 };
 
 // uapi/linux/bpf.h, enum bpf_func_id.
 static void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
@@ -101,6 +101,38 @@ struct task_struct {
 	u32 __state;
 	char comm[16];
 	struct css_set *cgroups;
+};
+struct gendisk {
+	s32 major, first_minor;
+	char disk_name[32];
+};
+struct request_queue {
+	struct gendisk *disk; // since 5.15
+};
+struct request {
+	struct request_queue *q;
+	u32 cmd_flags, __data_len;
+	u64 __sector;
+};
+struct request___old { // before 5.17
+	struct gendisk *rq_disk;
+};
+struct in6_addr {
+	u8 bytes[16];
+};
+struct sock_common {
+	u16 skc_family, skc_dport, skc_num; // dport in network byte order
+	u32 skc_daddr, skc_rcv_saddr;
+	struct in6_addr skc_v6_daddr, skc_v6_rcv_saddr;
+	possible_net_t skc_net;
+};
+struct sock {
+	struct sock_common __sk_common;
+	u16 sk_protocol;
+	u8 sk_shutdown;
+};
+struct tcp_sock {
+	u32 write_seq, copied_seq, rcv_nxt;
 };
 struct task_struct___old { // before 5.14, and before 5.16
 	long state;

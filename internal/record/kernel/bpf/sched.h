@@ -8,6 +8,7 @@ struct change {
 };
 
 enum { PREEMPTED = 0x100 }; // TASK_REPORT_MAX: it would go on
+enum { STATES = 0xff | 0x400 | 0x1000 }; // and TASK_NOLOAD, TASK_RTLOCK_WAIT
 
 INLINE s64 state_of(struct task_struct *t)
 {
@@ -75,16 +76,82 @@ INLINE void is_woken(struct task_struct *t, u16 kind)
 		s->waking = 0;
 }
 
+// Who has a processor for which followed threads wait: its switches are recorded as long as one waits there. A thread waits in one
+// queue at a time, so what a missed event leaves behind lasts until the thread waits or runs again, or ends.
+struct {
+	NUMBER(type, MAP_HASH);
+	NUMBER(max_entries, 16384);
+	KIND(key, u32);
+	KIND(value, u32); // processor
+} queued SEC(".maps");
+struct {
+	NUMBER(type, MAP_ARRAY);
+	NUMBER(max_entries, 1);
+	KIND(key, u32); // processor
+	KIND(value, u32);
+} waiters SEC(".maps");
+
+INLINE void waits(u32 cpu, u32 change)
+{
+	u32 *n = bpf_map_lookup_elem(&waiters, &cpu);
+	if (n)
+		__sync_fetch_and_add(n, change);
+}
+
+INLINE void leaves_queue(u32 thread)
+{
+	u32 *cpu = bpf_map_lookup_elem(&queued, &thread);
+	if (!cpu)
+		return;
+	u32 was = *cpu;
+	if (!bpf_map_delete_elem(&queued, &thread)) // one of several at a time
+		waits(was, -1);
+}
+
+INLINE void joins_queue(u32 thread, u32 cpu)
+{
+	if (!only_followed || !thread)
+		return;
+	leaves_queue(thread);
+	if (!bpf_map_update_elem(&queued, &thread, &cpu, NOEXIST))
+		waits(cpu, 1);
+}
+
+INLINE int is_waited_for(void)
+{
+	u32 cpu = bpf_get_smp_processor_id(), *n = bpf_map_lookup_elem(&waiters, &cpu);
+	return n && *n;
+}
+
+// It writes no record.
+SEC("tp_btf/sched_migrate_task") int sched_migrate_task(u64 *ctx)
+{
+	struct task_struct *t = (void *)ctx[0];
+	u32 thread = t->pid;
+	if (bpf_map_lookup_elem(&queued, &thread))
+		joins_queue(thread, ctx[1]);
+	return 0;
+}
+
 PROGRAM(sched_switch, SCHED_SWITCH, 1)
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	u16 from = wanted(prev), to = wanted(next);
-	if (!from && !to)
+	u32 waited_for = only_followed && is_waited_for();
+	if (!from && !to && !waited_for)
 		return 0;
-	if (from)
+	if (from) {
 		falls_asleep(prev);
-	if (to)
+		if (!is_off_queue(prev))
+			joins_queue(prev->pid, bpf_get_smp_processor_id());
+		else if (only_followed)
+			leaves_queue(prev->pid); // it was woken before it slept
+	}
+	if (to) {
 		runs_again(next);
+		if (only_followed)
+			leaves_queue(next->pid);
+	}
 	struct change *c = reserve(sizeof(*c), SCHED_SWITCH, 0);
 	if (!c)
 		return 0;
@@ -94,7 +161,7 @@ PROGRAM(sched_switch, SCHED_SWITCH, 1)
 	c->from_priority = prev->prio;
 	c->to_priority = next->prio;
 	// What the thread says of its state may be of later: another processor may be waking it by now.
-	c->state = (ctx[0] & 1) ? PREEMPTED : (state_given ? (u32)ctx[3] : state_of(prev)) & 0xff;
+	c->state = (ctx[0] & 1) ? PREEMPTED : (state_given ? (u32)ctx[3] : state_of(prev)) & STATES;
 	bpf_probe_read_kernel(c->from_comm, 16, &prev->comm);
 	bpf_probe_read_kernel(c->to_comm, 16, &next->comm);
 	submit(c);
@@ -196,6 +263,7 @@ INLINE int wake(struct task_struct *t, u16 kind)
 		return 0;
 	fill_wake(w, t);
 	submit(w);
+	joins_queue(t->pid, processor_of(t)); // its wake-up is recorded before the switches there
 	return 0;
 }
 
@@ -310,8 +378,10 @@ PROGRAM(sched_process_free, PROCESS_FREE, 1)
 	struct task_struct *t = (void *)ctx[0];
 	life(t, PROCESS_FREE);
 	u32 process = t->tgid, thread = t->pid;
-	if (only_followed)
+	if (only_followed) {
 		bpf_map_delete_elem(&sleeps, &thread);
+		leaves_queue(thread);
+	}
 	if (only_followed && t->pid == t->tgid)
 		bpf_map_delete_elem(&followed, &process);
 	return 0;
