@@ -17,7 +17,7 @@ func (t *traceFile) writeMetadata(classes []ring.ClassInfo, declarations string)
 	// Readers ignore files whose names begin with a dot, and take any other for a stream. The new file stays if the program
 	// dies here.
 	path := filepath.Join(t.dir, ".metadata.new")
-	err := os.WriteFile(path, []byte(text), 0o666)
+	err := os.WriteFile(path, []byte(text), 0o600)
 	if err == nil {
 		err = os.Rename(path, filepath.Join(t.dir, "metadata"))
 	}

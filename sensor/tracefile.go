@@ -49,7 +49,7 @@ type streamFile struct {
 
 // newTraceFile begins a trace in a directory that has none.
 func newTraceFile(dir string, info ring.Info, o Options) (*traceFile, error) {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("sensor: %w", err)
 	}
 	if _, err := os.Lstat(filepath.Join(dir, "metadata")); !errors.Is(err, os.ErrNotExist) {
@@ -153,7 +153,7 @@ func (t *traceFile) stream(shard int) (*streamFile, error) {
 	if s := t.streams[shard]; s != nil {
 		return s, nil
 	}
-	f, err := os.OpenFile(filepath.Join(t.dir, fmt.Sprintf("sensor_%d", shard)), os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o666)
+	f, err := os.OpenFile(filepath.Join(t.dir, fmt.Sprintf("sensor_%d", shard)), os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("sensor: %w", err)
 	}

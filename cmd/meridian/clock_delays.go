@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"meridian/internal/private"
 	"meridian/internal/probe"
 	"meridian/internal/show"
 	"meridian/internal/synchroniser"
@@ -110,7 +111,7 @@ func writePicture(file string, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(write(out), out.Chmod(0o644), out.Close())
+	err = errors.Join(write(out), out.Chmod(private.File()), out.Close())
 	if err == nil {
 		err = os.Rename(out.Name(), file)
 	}

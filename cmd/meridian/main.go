@@ -19,6 +19,7 @@ import (
 
 	"meridian/format"
 	"meridian/internal/pipeline/usage"
+	"meridian/internal/private"
 	"meridian/internal/s3"
 )
 
@@ -95,6 +96,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 type rootCommand struct {
 	*cobra.Command
 	wrongUsage bool
+	public     bool
 }
 
 func newRoot() *rootCommand {
@@ -108,6 +110,11 @@ func newRoot() *rootCommand {
 		Version:       thisBuild().String(),
 		PersistentPreRun: func(*cobra.Command, []string) {
 			root.wrongUsage = false
+			if root.public || private.Asked() {
+				private.Share()
+			} else {
+				private.Keep()
+			}
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return cmd.Help()
@@ -115,6 +122,7 @@ func newRoot() *rootCommand {
 		Args: cobra.NoArgs,
 	}
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n") // as `meridian version` prints it
+	root.PersistentFlags().BoolVar(&root.public, "public", false, "others may read what is written, as the umask says; else its user alone")
 	root.AddCommand(newAlign(), newConvert(), newSimulate(), newDemo(), newEvaluate(), newClock(), newRecord(), newSnapshot(), newView(), newRequests(), newTail(), newServer(), newAgent(), newRun(), newCompare(), newRunHost(), newRunDaemon(), newVersion())
 	for _, command := range root.Commands() {
 		command.DisableFlagsInUseLine = true

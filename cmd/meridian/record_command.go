@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+
+	"meridian/internal/private"
 )
 
 // statusOf returns the error of a command that failed, with its exit code, nil for success.
@@ -47,7 +49,7 @@ func (r *recordedCommand) start(ending context.Context, ends *endings, rings str
 		c := exec.CommandContext(ending, r.args[0], r.args[1:]...)
 		c.Cancel = func() error { return ends.passOn(c.Process) }
 		c.Stdin, c.Stdout, c.Stderr = os.Stdin, r.stdout, r.stderr
-		c.Env = append(os.Environ(), "MERIDIAN="+rings)
+		c.Env = append(private.Environ(os.Environ()), "MERIDIAN="+rings)
 		return c
 	}, follow)
 	var unfollowed *notFollowed
@@ -73,16 +75,16 @@ func (r *recordedCommand) wait() error { return statusOf(r.args[0], <-r.ended) }
 // it be stopped there, else right after. Command makes a new command for each attempt. An error is a [notFollowed] if the
 // command runs.
 func startCommand(command func() *exec.Cmd, follow func(pid int) error) (*exec.Cmd, error) {
-	c := command()
+	c, program, execs := ofUser(command())
 	if follow == nil {
 		return c, c.Start()
 	}
 	var failed error
 	followed := false
-	if canStopChild(c.Path) {
-		err := startStopped(c, func() { failed, followed = follow(c.Process.Pid), true })
+	if canStopChild(program) {
+		err := startStopped(c, execs, func() { failed, followed = follow(c.Process.Pid), true })
 		if errors.Is(err, os.ErrPermission) { // this process is being debugged, or ptrace is forbidden
-			c = command()
+			c, _, _ = ofUser(command())
 			err = c.Start()
 		}
 		if err != nil {
@@ -98,4 +100,16 @@ func startCommand(command func() *exec.Cmd, follow func(pid int) error) (*exec.C
 		return c, &notFollowed{failed}
 	}
 	return c, nil
+}
+
+// ofUser has a command run with the umask of the user's shell, not with ours. It returns the path of its program too, and how often the
+// process executes until it is that program.
+func ofUser(c *exec.Cmd) (_ *exec.Cmd, program string, execs int) {
+	program = c.Path
+	args, wrapped := private.Command(c.Args)
+	if c.Err != nil || !wrapped {
+		return c, program, 1
+	}
+	c.Path, c.Args = args[0], args
+	return c, program, 2
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -136,7 +137,7 @@ func TestPlansOfProbesAreRefusedWithTheReason(t *testing.T) {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "plan")
-	if err := os.WriteFile(path, []byte(`{}`), 0o644); err != nil {
+	if err := errors.Join(os.WriteFile(path, []byte(`{}`), 0o600), os.Chmod(path, 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := planned.Read(path); err == nil || !strings.Contains(err.Error(), "chmod 600") {

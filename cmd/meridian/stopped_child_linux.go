@@ -12,8 +12,9 @@ import (
 
 // startStopped starts a command and calls stopped while the child stands before its first instruction: a child that asks to be
 // traced stops when it has become the program (ptrace(2), PTRACE_TRACEME, after execve). Then it is detached and is a child
-// like any other: signals, its terminal and its exit status are as without.
-func startStopped(c *exec.Cmd, stopped func()) error {
+// like any other: signals, its terminal and its exit status are as without. The program is what the child becomes at its execve of this
+// number, counted from 1.
+func startStopped(c *exec.Cmd, execs int, stopped func()) error {
 	// Only the thread that started a traced process may detach it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -37,13 +38,16 @@ func startStopped(c *exec.Cmd, stopped func()) error {
 		} else if err != nil || !status.Stopped() {
 			return nil
 		}
+		pass := int(status.StopSignal()) // another signal goes to the child
 		if status.StopSignal() == unix.SIGTRAP {
-			stopped()
-			_ = unix.PtraceDetach(pid) // fails only if it was killed
-			return nil
+			if execs--; execs == 0 {
+				stopped()
+				_ = unix.PtraceDetach(pid) // fails only if it was killed
+				return nil
+			}
+			pass = 0
 		}
-		// Another signal: pass it to the child.
-		if unix.PtraceCont(pid, int(status.StopSignal())) != nil {
+		if unix.PtraceCont(pid, pass) != nil {
 			return nil
 		}
 	}

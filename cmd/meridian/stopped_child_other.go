@@ -6,4 +6,4 @@ import "os/exec"
 
 func canStopChild(string) bool { return false }
 
-func startStopped(c *exec.Cmd, _ func()) error { return c.Start() }
+func startStopped(c *exec.Cmd, _ int, _ func()) error { return c.Start() }

@@ -35,6 +35,7 @@ var mayImport = map[string][]string{
 	"internal/dirlock":          {},
 	"internal/scratch":          {"internal/dirlock"}, // a run's temporary files
 	"internal/spill":            {"internal/scratch"}, // what does not fit in memory
+	"internal/private":          {},                   // who may read what is written
 	"internal/s3":               {},
 	"internal/probe":            {"internal/realtime", "internal/steering", "clock"},
 	"internal/synchroniser":     {"internal/probe", "align/online", "clock", "align/bound", "trace"},
@@ -48,7 +49,7 @@ var mayImport = map[string][]string{
 	"internal/collect/tunnel":   {"internal/collect/wire"},
 	"internal/realtime":         {"clock"},
 	"internal/reduced":          {"trace", "clock"}, // captures as bytes, between agents and the one who aligns
-	"internal/record":           {"internal/dirlock", "internal/realtime", "internal/record/tracefs", "internal/steering", "internal/retention", "internal/spool", "internal/filter", "sensor/ring", "sensor/tsdl", "format/...", "trace", "clock"},
+	"internal/record":           {"internal/private", "internal/dirlock", "internal/realtime", "internal/record/tracefs", "internal/steering", "internal/retention", "internal/spool", "internal/filter", "sensor/ring", "sensor/tsdl", "format/...", "trace", "clock"},
 	"internal/record/tracefs":   {"internal/record/kernel", "internal/record/internal/...", "internal/kernel", "trace", "clock"},
 	"internal/cause":            {"internal/plainhttp"}, // names of requests, as packets have them
 	"internal/plainhttp":        {},
@@ -73,20 +74,20 @@ var mayImport = map[string][]string{
 	"internal/experiment/file":     {"internal/experiment/protocol", "internal/filter"},
 	"internal/experiment/keeper":   {},
 	// A host emits when phases begin and end, so the recorder has them.
-	"internal/experiment/host": {"internal/experiment/allow", "internal/experiment/keeper", "internal/experiment/protocol", "sensor"},
+	"internal/experiment/host": {"internal/private", "internal/experiment/allow", "internal/experiment/keeper", "internal/experiment/protocol", "sensor"},
 	// Hosts of an experiment may be behind the agents of a server. What a keeper left that was killed at its start, the place removes.
 	"internal/experiment/place":    {"internal/experiment/file", "internal/experiment/keeper", "internal/experiment/protocol", "internal/experiment/traffic", "internal/collect/tunnel", "internal/collect/wire"},
 	"internal/experiment/remote":   {"internal/collect/tunnel"},
 	"internal/experiment/allow":    {},
 	"internal/experiment/schedule": {"internal/experiment/file", "internal/experiment/place", "internal/experiment/protocol"},
 	// What became of a run: its timeline is the pipeline's.
-	"internal/experiment/verdict": {"internal/compare", "internal/experiment/file", "internal/experiment/protocol", "internal/experiment/schedule",
+	"internal/experiment/verdict": {"internal/private", "internal/compare", "internal/experiment/file", "internal/experiment/protocol", "internal/experiment/schedule",
 		"internal/filter", "internal/pipeline", "internal/pipeline/input", "internal/show"},
 	"internal/experiment/traffic": {},
 	"internal/experiment/daemons": {"internal/experiment/protocol", "internal/experiment/traffic", "internal/probe/planned", "sensor", "sensor/daemon", "clock"},
 	"internal/pipeline/evaluate":  {"internal/pipeline/...", "internal/show", "internal/sim", "align/...", "trace", "clock"},
 	"internal/pipeline/input":     {"internal/scratch", "internal/pipeline/usage", "internal/kernel", "internal/steering", "internal/retention", "order", "format/...", "trace", "clock"},
-	"internal/pipeline/output":    {},
+	"internal/pipeline/output":    {"internal/private"}, // modes of files that are renamed
 	"internal/pipeline/simulate":  {"internal/pipeline/usage", "internal/pipeline/output", "internal/sim", "format/...", "trace", "clock"},
 	"internal/pipeline/source":    {"trace", "clock"},
 	"internal/pipeline/spans":     {"clock"},

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"meridian/internal/private"
 )
 
 // A request for a snapshot is a file in the directory of the trace, so that those may ask who may write there:
@@ -60,7 +62,7 @@ func writeNew(path, text string) error {
 	}
 	defer os.Remove(f.Name())
 	_, err = f.WriteString(text)
-	if err := errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
+	if err := errors.Join(err, f.Chmod(private.File()), f.Close()); err != nil {
 		return err
 	}
 	return os.Link(f.Name(), path)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"meridian/internal/experiment/protocol"
+	"meridian/internal/private"
 )
 
 // daemon is a daemon of this host: a process that speaks, or one waiting command after the other.
@@ -108,7 +109,7 @@ func (d *daemon) environment() []string {
 	}
 	maps.Copy(env, d.spec.Env)
 	var all []string
-	for _, e := range os.Environ() {
+	for _, e := range private.Environ(os.Environ()) {
 		if name, _, _ := strings.Cut(e, "="); env[name] == "" && !strings.HasPrefix(name, "MERIDIAN_RUN_") {
 			all = append(all, e)
 		}
@@ -162,11 +163,14 @@ func (d *daemon) launch() error {
 	child = append(child, in, outW, errW)
 	if d.spec.Speaks {
 		c.Stdin = in
+		if own, wrapped := private.Command(append([]string{program}, args[1:]...)); wrapped {
+			c.Path, c.Args = own[0], own
+		}
 	} else {
 		var said *os.File
 		waits, said = pipe()
 		child = append(child, said)
-		c.Path, c.Args = "/bin/sh", append([]string{"sh", "-c", waitingShell, "sh", program}, args[1:]...)
+		c.Path, c.Args = private.Shell, append([]string{"sh", "-c", private.Restore() + waitingShell, "sh", program}, args[1:]...)
 		c.ExtraFiles = []*os.File{in, said}
 	}
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"meridian/internal/experiment/protocol"
+	"meridian/internal/private"
 )
 
 // partBytes is how much of a file a line carries.
@@ -100,7 +101,7 @@ func (h *host) bring(root *os.Root, path, as, to string) error {
 			return err
 		}
 		if os.Link(filepath.Join(root.Name(), path), target) == nil { // files may fit several patterns, so they are not moved
-			return nil
+			return asOurs(target)
 		}
 	}
 	f, err := root.Open(path)
@@ -127,6 +128,15 @@ func (h *host) bring(root *os.Root, path, as, to string) error {
 			return err
 		}
 	}
+}
+
+// asOurs takes rights from a file that a daemon made with its own umask.
+func asOurs(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() || private.Mode(info.Mode()) == info.Mode().Perm() {
+		return err
+	}
+	return os.Chmod(path, private.Mode(info.Mode()))
 }
 
 func copyTo(f io.Reader, target string, mode fs.FileMode) error {

@@ -35,6 +35,7 @@ import (
 	"meridian/internal/experiment/file"
 	"meridian/internal/experiment/schedule"
 	"meridian/internal/filter"
+	"meridian/internal/private"
 	"meridian/internal/show"
 )
 
@@ -139,7 +140,7 @@ func whole(path string, text []byte) error {
 		return err
 	}
 	_, err = f.Write(text)
-	err = errors.Join(err, f.Chmod(0o644), f.Close())
+	err = errors.Join(err, f.Chmod(private.File()), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}

@@ -18,6 +18,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"meridian/internal/private"
 )
 
 // Set is outputs that appear together. The zero value is empty.
@@ -117,7 +119,7 @@ func (f *File) Write(p []byte) (int, error) { return f.to.Write(p) }
 // Close completes the file and sets its permissions. It must be called once, also after an error.
 func (f *File) Close() error {
 	err := f.to.Close()
-	mode := os.FileMode(0o666) &^ umask() // what a shell's redirection gives
+	mode := private.File()
 	if info, statErr := os.Stat(f.path); statErr == nil {
 		mode = info.Mode().Perm()
 	}
