@@ -36,8 +36,18 @@ type brokenPromise struct{ reason string }
 func (e *brokenPromise) Error() string { return e.reason }
 
 func main() {
+	limitReaders = func(public bool) {
+		if public || private.Asked() {
+			private.Share()
+		} else {
+			private.Keep()
+		}
+	}
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
+
+// limitReaders says who may read what is written from now on. Only main sets it: it changes the whole process, and tests run commands in theirs.
+var limitReaders = func(public bool) {}
 
 // endingSignals are the signals at which a command ends in order: temporary outputs are removed. A hangup of its terminal is one of them,
 // unless it is ignored (nohup).
@@ -110,11 +120,7 @@ func newRoot() *rootCommand {
 		Version:       thisBuild().String(),
 		PersistentPreRun: func(*cobra.Command, []string) {
 			root.wrongUsage = false
-			if root.public || private.Asked() {
-				private.Share()
-			} else {
-				private.Keep()
-			}
+			limitReaders(root.public)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return cmd.Help()

@@ -107,8 +107,8 @@ func startCommand(command func() *exec.Cmd, follow func(pid int) error) (*exec.C
 func ofUser(c *exec.Cmd) (_ *exec.Cmd, program string, execs int) {
 	program = c.Path
 	args, wrapped := private.Command(c.Args)
-	if c.Err != nil || !wrapped {
-		return c, program, 1
+	if _, err := exec.LookPath(program); err != nil || c.Err != nil || !wrapped {
+		return c, program, 1 // what cannot be started is told by its start, not by a shell
 	}
 	c.Path, c.Args = args[0], args
 	return c, program, 2
