@@ -139,6 +139,9 @@ func requestsOf(list []*Packet, client uint8, names map[byteOf][]plainhttp.Item)
 		default:
 			t.bytes(p)
 		}
+		if !p.Out && p.Other != nil && p.Other.Earlier != nil { // what was sent first never came here
+			t.count()
+		}
 	}
 	t.close()
 	slices.SortStableFunc(t.out, func(a, b Request) int { return cmp.Compare(a.First.At, b.First.At) })
@@ -185,18 +188,23 @@ func (t *talk) close() {
 
 // again counts a packet that was sent before, for what is under way.
 func (t *talk) again(p *Packet) {
+	if r := t.count(); r != nil && p.Direction == t.client && r.Answer == nil {
+		r.Sent = p // the byte that was asked last came by this one
+	}
+}
+
+// count counts a packet that was sent again, and returns for which request; of HTTP/2, for all that are under way.
+func (t *talk) count() *Request {
 	for _, r := range []*Request{t.now, t.reply} {
 		if r != nil {
 			r.Again++
-			if p.Direction == t.client && r.Answer == nil {
-				r.Sent = p // the byte that was asked last came by this one
-			}
-			return
+			return r
 		}
 	}
 	for _, r := range t.streams {
 		r.Again++
 	}
+	return nil
 }
 
 // bytes takes payload that nothing is known of.

@@ -20,6 +20,11 @@ func TestThePathThroughThreadsNamesThePacketAndTheLock(t *testing.T) {
 	if err != nil || len(list.Requests) != indextest.KernelRequests {
 		t.Fatalf("%d requests: %v", len(list.Requests), err)
 	}
+	for i, r := range list.Requests {
+		if want := map[bool]int{true: 1}[i == indextest.SentAgain]; r.Again != want {
+			t.Errorf("of request %d %d packets were sent again, want %d", i, r.Again, want)
+		}
+	}
 	const us = 1000
 	writer := 2
 	for i, c := range map[int]struct {
