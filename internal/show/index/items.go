@@ -1,5 +1,7 @@
 package index
 
+import "meridian/trace"
+
 // Item is a slice, or a message of a link. Instants are ns since the origin.
 type Item struct {
 	At    int64 // when it begins, or was sent
@@ -15,12 +17,24 @@ func (x *Index) Items(lane int, from, to int64, see func(*Item)) error {
 	if lane < 0 || lane >= len(x.lanes) {
 		return nil
 	}
-	k := x.lanes[lane].kind
+	return itemsOf(fileLanes{x}, lane, from, to, see)
+}
+
+// Items is as for an [Index]. A slice that has no end yet reaches to the last instant, and its Other is -1.
+func (v *View) Items(lane int, from, to int64, see func(*Item)) error {
+	if lane < 0 || lane >= len(v.lanes) {
+		return nil
+	}
+	return itemsOf(viewLanes{v}, lane, from, to, see)
+}
+
+func itemsOf(x laneSource, lane int, from, to int64, see func(*Item)) error {
+	k := x.kind(lane)
 	if k != sliced && k != messages {
 		return nil
 	}
 	var w walker
-	return fileLanes{x}.walk(&w, lane, &itemVisitor{kind: k, from: from, to: to, see: see})
+	return x.walk(&w, lane, &itemVisitor{kind: k, from: from, to: to, see: see})
 }
 
 type itemVisitor struct {
@@ -40,12 +54,21 @@ func (v *itemVisitor) item(it *item) {
 	v.see(&v.is)
 }
 
-// Texts shows the values of some fields, as text, of all events whose classes have the first of them. A field that an event
-// has not is empty. The texts are only valid during the call.
-func (x *Index) Texts(names []string, see func(event int64, texts []string)) error {
-	places := make([][]int, len(x.fields))
+// Texts shows the values of some fields, as text, of all events from one on whose classes have the first of them. A field that an
+// event has not is empty. The texts are only valid during the call.
+func (x *Index) Texts(from int64, names []string, see func(event int64, texts []string)) error {
+	return textsOf(fileLanes{x}, x.fields, from, names, see)
+}
+
+// Texts is as for an [Index].
+func (v *View) Texts(from int64, names []string, see func(event int64, texts []string)) error {
+	return textsOf(viewLanes{v}, v.fields(), from, names, see)
+}
+
+func textsOf(x eventSource, fieldsOf [][]trace.Field, from int64, names []string, see func(event int64, texts []string)) error {
+	places := make([][]int, len(fieldsOf))
 	var classes uint64
-	for c, fields := range x.fields {
+	for c, fields := range fieldsOf {
 		for _, name := range names {
 			at := -1
 			for i := range fields {
@@ -65,11 +88,11 @@ func (x *Index) Texts(names []string, see func(event int64, texts []string)) err
 	}
 	out := make([]string, len(names))
 	texts := texts{left: 1 << 62}
-	return scanEvents(fileLanes{x}, 0, func(b *block) bool { return b.classes&classes != 0 }, func(number int64, h *head, values *decoder) (bool, error) {
+	return scanEvents(x, from, func(b *block) bool { return b.classes&classes != 0 }, func(number int64, h *head, values *decoder) (bool, error) {
 		if places[h.class][0] < 0 || len(values.b) == 0 {
 			return true, nil
 		}
-		fields := texts.of(x.fields[h.class], values)
+		fields := texts.of(fieldsOf[h.class], values)
 		if values.bad {
 			return false, damaged("the fields of event %d cannot be read", number)
 		}

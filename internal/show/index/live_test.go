@@ -103,6 +103,7 @@ func compareLive(t *rapid.T, l *Live, of *timeline, o Options) {
 			break
 		}
 	}
+	compareCounted(t, v, x, number)
 	for from := int64(0); from <= x.events; from += mostEvents {
 		got, err := v.Events(from, mostEvents)
 		want, err2 := x.Events(from, mostEvents)

@@ -11,10 +11,11 @@ import (
 
 // Numbers says how often and how long what happened in a stretch of the timeline, complete for the rows that were asked for.
 type Numbers struct {
-	Names   []NameNumbers    `json:"names"`   // by row and name, those that took most first
-	Links   []LinkNumbers    `json:"links"`   // those with most messages first
-	Left    int64            `json:"left"`    // entries of Names and Links that are left out, the least ones
-	Skipped map[string]int64 `json:"skipped"` // items that are not counted here, by their kind: values of counters
+	Names   []NameNumbers    `json:"names"`          // by row and name, those that took most first
+	Links   []LinkNumbers    `json:"links"`          // those with most messages first
+	Left    int64            `json:"left"`           // entries of Names and Links that are left out, the least ones
+	Skipped map[string]int64 `json:"skipped"`        // items that are not counted here, by their kind: values of counters
+	Gone    int64            `json:"gone,omitempty"` // ns of the stretch of which the index has nothing any more
 }
 
 // NameNumbers are those of slices or instants of one name on one row.
@@ -52,10 +53,60 @@ const mostNumbers = 5000
 // Numbers counts what is there in [from, to), on the rows that wanted accepts. The cost is that of reading the items, some 30 ns each, on
 // all processors.
 func (x *Index) Numbers(ctx context.Context, from, to int64, wanted func(row int) bool) (*Numbers, error) {
-	parts, links, err := x.count(ctx, from, to, false, wanted)
+	parts, err := x.countLanes().count(ctx, from, to, false, wanted)
 	if err != nil {
 		return nil, err
 	}
+	return x.countLanes().numbers(parts), nil
+}
+
+// Numbers is as for an [Index]. A slice that has no end yet counts with its length up to the last instant.
+func (v *View) Numbers(ctx context.Context, from, to int64, wanted func(row int) bool) (*Numbers, error) {
+	c := v.countLanes()
+	parts, err := c.count(ctx, from, to, false, wanted)
+	if err != nil {
+		return nil, err
+	}
+	out := c.numbers(parts)
+	for _, g := range v.gaps {
+		out.Gone += max(0, min(g.to, to)-max(g.from, from))
+	}
+	return out, nil
+}
+
+// countedLanes are the lanes that are counted.
+type countedLanes struct {
+	laneSource
+	owners []int         // rows, by lane
+	links  map[int]*Link // by lane
+}
+
+func (x *Index) countLanes() *countedLanes {
+	c := &countedLanes{laneSource: fileLanes{x}, owners: make([]int, len(x.lanes)), links: linksOf(x.about)}
+	for n := range x.lanes {
+		c.owners[n] = x.lanes[n].owner
+	}
+	return c
+}
+
+func (v *View) countLanes() *countedLanes {
+	c := &countedLanes{laneSource: viewLanes{v}, owners: make([]int, len(v.lanes)), links: linksOf(v.about())}
+	for n := range v.lanes {
+		c.owners[n] = v.lanes[n].owner
+	}
+	return c
+}
+
+func linksOf(a *About) map[int]*Link {
+	links := make(map[int]*Link, len(a.Links))
+	for i := range a.Links {
+		links[a.Links[i].Lane] = &a.Links[i]
+	}
+	return links
+}
+
+// numbers adds up what lanes have, by rows and names.
+func (c *countedLanes) numbers(parts []*laneNumbers) *Numbers {
 	out := &Numbers{Names: []NameNumbers{}, Links: []LinkNumbers{}, Skipped: map[string]int64{}}
 	type name struct {
 		row     int
@@ -67,14 +118,14 @@ func (x *Index) Numbers(ctx context.Context, from, to int64, wanted func(row int
 		if p == nil {
 			continue
 		}
-		if k := links[n]; k != nil && p.links != nil {
+		if k := c.links[n]; k != nil && p.links != nil {
 			out.Links = append(out.Links, LinkNumbers{Lane: n, From: k.From, To: k.To, Count: p.links.lengths.count, Verdicts: p.links.verdicts, Lengths: p.links.lengths.summed()})
 		}
 		if p.values > 0 {
 			out.Skipped[counter.String()] += p.values
 		}
 		for class, s := range p.names {
-			key := name{x.lanes[n].owner, class, p.kind == instants}
+			key := name{c.owners[n], class, p.kind == instants}
 			if names[key] == nil {
 				names[key] = &nameSums{}
 			}
@@ -89,43 +140,44 @@ func (x *Index) Numbers(ctx context.Context, from, to int64, wanted func(row int
 		out.Names = append(out.Names, e)
 	}
 	slices.SortFunc(out.Names, func(a, b NameNumbers) int {
-		return cmp.Or(cmp.Compare(b.Sum, a.Sum), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Row, b.Row), cmp.Compare(a.Class, b.Class))
+		if order := cmp.Or(cmp.Compare(b.Sum, a.Sum), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Row, b.Row), cmp.Compare(a.Class, b.Class)); order != 0 {
+			return order
+		}
+		if a.Instant { // an entry of slices of that name comes before that of instants
+			return 1
+		}
+		return -1
 	})
 	slices.SortFunc(out.Links, func(a, b LinkNumbers) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Lane, b.Lane)) })
 	out.Left = int64(max(0, len(out.Names)-mostNumbers) + max(0, len(out.Links)-mostNumbers))
 	out.Names, out.Links = out.Names[:min(len(out.Names), mostNumbers)], out.Links[:min(len(out.Links), mostNumbers)]
-	return out, nil
+	return out
 }
 
 // count counts what is in [from, to), by the number of the lane, on all processors; with whole, of slices only those that have both
-// ends. It returns the links by their lanes, too.
-func (x *Index) count(ctx context.Context, from, to int64, whole bool, wanted func(row int) bool) (parts []*laneNumbers, links map[int]*Link, err error) {
-	parts = make([]*laneNumbers, len(x.lanes))
-	links = make(map[int]*Link, len(x.about.Links))
-	for i := range x.about.Links {
-		links[x.about.Links[i].Lane] = &x.about.Links[i]
-	}
+// ends.
+func (c *countedLanes) count(ctx context.Context, from, to int64, whole bool, wanted func(row int) bool) ([]*laneNumbers, error) {
+	parts := make([]*laneNumbers, len(c.owners))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for n := range x.lanes {
-		l := &x.lanes[n]
-		if k := links[n]; k != nil {
+	for n, owner := range c.owners {
+		if k := c.links[n]; k != nil {
 			if !wanted(k.From) || !wanted(k.To) {
 				continue
 			}
-		} else if !wanted(l.owner) {
+		} else if !wanted(owner) {
 			continue
 		}
-		parts[n] = &laneNumbers{kind: l.kind, from: from, to: to, whole: whole}
+		parts[n] = &laneNumbers{kind: c.kind(n), from: from, to: to, whole: whole}
 		group.Go(func() error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 			var w walker
-			return fileLanes{x}.walk(&w, n, parts[n])
+			return c.walk(&w, n, parts[n])
 		})
 	}
-	return parts, links, group.Wait()
+	return parts, group.Wait()
 }
 
 // laneNumbers visits a lane.

@@ -1,7 +1,10 @@
 package index
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -82,6 +85,88 @@ func TestNumbersOfAStretchAreThoseOfItsItems(t *testing.T) {
 				t.Fatalf("%+v, want %d", e, len(delays[e.Lane]))
 			}
 			check(e.Lane, e.Lengths, delays[e.Lane])
+		}
+	})
+}
+
+// compareCounted holds what a view counts, and the items, texts and events that it lists, against an index. Number is the view's number of
+// each lane of the index.
+func compareCounted(t *rapid.T, v *View, x *Index, number map[int]int) {
+	from := rapid.Int64Range(0, x.about.Span).Draw(t, "count from")
+	to := from + rapid.Int64Range(1, x.about.Span+1).Draw(t, "count length")
+	wanted := func(row int) bool { return row%3 != 1 }
+	got, err := v.Numbers(context.Background(), from, to, wanted)
+	want, err2 := x.Numbers(context.Background(), from, to, wanted)
+	if err != nil || err2 != nil {
+		t.Fatal(err, err2)
+	}
+	for i := range want.Links {
+		want.Links[i].Lane = number[want.Links[i].Lane]
+	}
+	byLane := func(a, b LinkNumbers) int { return a.Lane - b.Lane }
+	slices.SortFunc(got.Links, byLane)
+	slices.SortFunc(want.Links, byLane)
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("numbers of %d to %d are %+v, want %+v", from, to, got, want)
+	}
+	type source interface {
+		Items(lane int, from, to int64, see func(*Item)) error
+		Texts(from int64, names []string, see func(event int64, texts []string)) error
+		Scan(from int64, wanted func(class int) bool, see func(*Scanned) error) error
+	}
+	first := rapid.Int64Range(0, max(0, x.events)).Draw(t, "first event")
+	lines := func(s source, number func(lane int) int) (out []string) {
+		for n := range x.lanes {
+			err := s.Items(number(n), from, to, func(it *Item) { out = append(out, fmt.Sprint(n, *it)) })
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Texts(first, []string{"text", "n"}, func(event int64, texts []string) { out = append(out, fmt.Sprint(event, texts)) }); err != nil {
+			t.Fatal(err)
+		}
+		err := s.Scan(first, func(class int) bool { return class%2 == 0 }, func(e *Scanned) error {
+			values, err := e.Values()
+			out = append(out, fmt.Sprint(e.Event, e.At, e.Row, e.Class, e.Phase, values))
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	if got, want := lines(v, func(n int) int { return number[n] }), lines(x, func(n int) int { return n }); !slices.Equal(got, want) {
+		t.Fatalf("items, texts and events of %d to %d from event %d on are\n%q\nwant\n%q", from, to, first, got, want)
+	}
+}
+
+func TestMessagesOfABarAreThoseWithItsDelays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := drawTimeline(t, 800).build(t, Options{})
+		defer x.Close()
+		n := rapid.SampledFrom([]int{1, 7, 1000}).Draw(t, "at most")
+		for _, pair := range x.about.Delays {
+			for _, bar := range pair.Buckets {
+				got, err := x.Delayed(context.Background(), pair.From, pair.To, bar[0], bar[1], n)
+				var all []DelayedMessage
+				for _, k := range x.about.Links {
+					if x.about.Rows[k.From].Host != pair.From || x.about.Rows[k.To].Host != pair.To {
+						continue
+					}
+					for _, it := range everything(t, x, k.Lane) {
+						if d := it.to - it.at; d >= bar[0] && d <= bar[1] {
+							all = append(all, DelayedMessage{it.at, d, it.event, it.other, k.Lane, Verdict(it.flags)})
+						}
+					}
+				}
+				slices.SortFunc(all, func(a, b DelayedMessage) int {
+					return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
+				})
+				// A message that was sent before the first instant is shown from there on.
+				if err != nil || got.Count != int64(len(all)) || len(got.List) != min(n, len(all)) || !slices.Equal(got.List, all[:len(got.List)]) {
+					t.Fatalf("%d to %d, from %d to %d ns, at most %d: %+v %v, want %+v", pair.From, pair.To, bar[0], bar[1], n, got, err, all)
+				}
+			}
 		}
 	})
 }

@@ -16,11 +16,31 @@ type Scanned struct {
 // Fields returns the fields of a class.
 func (x *Index) Fields(class int) []trace.Field { return x.fields[class] }
 
-// Scan shows all events of some classes in the order of the timeline, until see returns an error, which it returns. The cost is
-// that of the blocks in which such classes occur.
-func (x *Index) Scan(wanted func(class int) bool, see func(*Scanned) error) error {
+// Fields is as for an [Index].
+func (v *View) Fields(class int) []trace.Field { return v.facts.schema.Classes[class].Fields }
+
+func (v *View) fields() [][]trace.Field {
+	out := make([][]trace.Field, len(v.facts.classes))
+	for class := range out {
+		out[class] = v.Fields(class)
+	}
+	return out
+}
+
+// Scan shows all events of some classes from an event on, in the order of the timeline, until see returns an error, which it returns.
+// The cost is that of the blocks in which such classes occur.
+func (x *Index) Scan(from int64, wanted func(class int) bool, see func(*Scanned) error) error {
+	return scanOf(fileLanes{x}, len(x.fields), from, wanted, see)
+}
+
+// Scan is as for an [Index].
+func (v *View) Scan(from int64, wanted func(class int) bool, see func(*Scanned) error) error {
+	return scanOf(viewLanes{v}, len(v.facts.classes), from, wanted, see)
+}
+
+func scanOf(x eventSource, n int, from int64, wanted func(class int) bool, see func(*Scanned) error) error {
 	var classes uint64
-	want := make([]bool, len(x.fields))
+	want := make([]bool, n)
 	for c := range want {
 		if want[c] = wanted(c); want[c] {
 			classes |= 1 << (c % 64)
@@ -30,7 +50,7 @@ func (x *Index) Scan(wanted func(class int) bool, see func(*Scanned) error) erro
 		return nil
 	}
 	var s Scanned
-	return scanEvents(fileLanes{x}, 0, func(b *block) bool { return b.classes&classes != 0 }, func(number int64, h *head, values *decoder) (bool, error) {
+	return scanEvents(x, from, func(b *block) bool { return b.classes&classes != 0 }, func(number int64, h *head, values *decoder) (bool, error) {
 		if !want[h.class] {
 			return true, nil
 		}

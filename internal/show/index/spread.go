@@ -53,7 +53,8 @@ type Spreads struct {
 
 // Spreads returns how lengths and delays are distributed. The cost is that of Numbers of everything.
 func (x *Index) Spreads(ctx context.Context) (*Spreads, error) {
-	parts, links, err := x.count(ctx, 0, x.about.Span+1, true, func(int) bool { return true })
+	c := x.countLanes()
+	parts, err := c.count(ctx, 0, x.about.Span+1, true, func(int) bool { return true })
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +63,7 @@ func (x *Index) Spreads(ctx context.Context) (*Spreads, error) {
 		if p == nil {
 			continue
 		}
-		if k := links[n]; k != nil && p.links != nil {
+		if k := c.links[n]; k != nil && p.links != nil {
 			key := [2]int{x.about.Rows[k.From].Host, x.about.Rows[k.To].Host}
 			if delays[key] == nil {
 				delays[key] = &nameSums{}

@@ -9,22 +9,37 @@ import (
 	"meridian/internal/cause"
 	"meridian/internal/cause/thread"
 	"meridian/internal/show/index"
+	"meridian/trace"
 )
+
+// causeSource is what requests are found in: a timeline, or a picture of one that grows.
+type causeSource interface {
+	About() *index.About
+	Fields(class int) []trace.Field
+	Events(from int64, n int) ([]index.Event, error)
+	Items(lane int, from, to int64, see func(*index.Item)) error
+	Texts(from int64, names []string, see func(event int64, texts []string)) error
+	Scan(from int64, wanted func(class int) bool, see func(*index.Scanned) error) error
+}
 
 // causes are the requests of a timeline and what their paths need. They are made when they are first asked for.
 type causes struct {
 	once    sync.Once
+	of      causeSource
+	about   *index.About
 	walking sync.Mutex // a path is found by one at a time
 	err     error
 	model   *cause.Model
 	list    []cause.Request
 	paths   *cause.Paths
 	groups  []requestGroup
-	of      []int32 // of each request, its group
+	groupOf []int32 // of each request
 	texts   map[string]int32
 	world   *thread.World // nil where no threads are recorded
 	most    int           // packets that are held
 	upTo    int64         // the instant after which no packet was read, 0 if all were
+	first   int64         // event from which on requests are found
+	since   int64         // its instant, 0 if it is the first of all
 }
 
 // groupKey is what like requests have in common.
@@ -43,8 +58,10 @@ func (t *Timeline) causesOf() (*causes, error) {
 	return c, c.err
 }
 
-func (c *causes) build(t *Timeline) error {
+// build finds the requests. Those of the events before c.first are left out.
+func (c *causes) build(t causeSource) error {
 	a := t.About()
+	c.of, c.about = t, a
 	m := &cause.Model{MinDelay: a.MinDelay, Bounds: boundsOf(a)}
 	c.model = m
 	for i := range a.Rows {
@@ -61,14 +78,14 @@ func (c *causes) build(t *Timeline) error {
 		return list
 	}
 	for _, l := range a.Links {
-		err := t.Items(l.Lane, 0, 1<<62, func(it *index.Item) {
+		err := t.Items(l.Lane, c.since, 1<<62, func(it *index.Item) {
 			m.Messages = append(m.Messages, cause.Message{From: l.From, To: l.To, Sent: it.At, Received: it.To, SentEvent: it.Event, ReceivedEvent: it.Other})
 		})
 		if err != nil {
 			return err
 		}
 	}
-	w, err := readWires(t, a, m, cmp.Or(c.most, DefaultPackets))
+	w, err := readWires(t, a, m, c.first, cmp.Or(c.most, DefaultPackets))
 	if err != nil {
 		return err
 	}
@@ -78,11 +95,11 @@ func (c *causes) build(t *Timeline) error {
 		w.replace(m)
 		m.Found = w.requests(c.text)
 	}
-	if err := c.ends(t, a); err != nil {
+	if err := c.ends(); err != nil {
 		return err
 	}
 	c.list = m.Requests()
-	if err := c.name(t, a); err != nil {
+	if err := c.name(); err != nil {
 		return err
 	}
 	c.paths = cause.NewPaths(m, c.list)
@@ -119,16 +136,16 @@ type requestGroup struct {
 
 func (c *causes) group() {
 	at := make(map[groupKey]int32)
-	c.of = make([]int32, len(c.list))
+	c.groupOf = make([]int32, len(c.list))
 	for i := range c.list {
-		key := c.groupOf(&c.list[i])
+		key := c.keyOf(&c.list[i])
 		g, known := at[key]
 		if !known {
 			g = int32(len(c.groups))
 			at[key] = g
 			c.groups = append(c.groups, requestGroup{groupKey: key})
 		}
-		c.of[i] = g
+		c.groupOf[i] = g
 		c.groups[g].members = append(c.groups[g].members, int32(i))
 	}
 	for g := range c.groups {
@@ -142,7 +159,7 @@ func (c *causes) group() {
 	}
 }
 
-func (c *causes) groupOf(r *cause.Request) groupKey {
+func (c *causes) keyOf(r *cause.Request) groupKey {
 	key := groupKey{class: r.Class, client: c.model.Hosts[r.Client], server: c.model.Hosts[r.Server], name: r.Name, peer: r.Peer}
 	if key.name != 0 {
 		key.class = -1
@@ -155,8 +172,8 @@ func sliceOf(it *index.Item, row, depth int) cause.Slice {
 }
 
 // ends finds the slices that messages begin or end, and the spans.
-func (c *causes) ends(t *Timeline, a *index.About) error {
-	m := c.model
+func (c *causes) ends() error {
+	m, t, a := c.model, c.of, c.about
 	number := func(text string) uint64 {
 		n, err := strconv.ParseUint(text[max(0, len(text)-16):], 16, 64)
 		if err != nil {
@@ -164,7 +181,7 @@ func (c *causes) ends(t *Timeline, a *index.About) error {
 		}
 		return n
 	}
-	err := t.Texts([]string{"span_id", "trace_id", "parent_span_id"}, func(event int64, texts []string) {
+	err := t.Texts(c.first, []string{"span_id", "trace_id", "parent_span_id"}, func(event int64, texts []string) {
 		if id := number(texts[0]); id != 0 {
 			m.Spans.Name(event, cause.Span{Trace: number(texts[1]), ID: id, Parent: number(texts[2])})
 		}
@@ -191,7 +208,7 @@ func (c *causes) ends(t *Timeline, a *index.About) error {
 			if l.Kind != "slices" {
 				continue
 			}
-			err := t.Items(l.Lane, 0, 1<<62, func(it *index.Item) {
+			err := t.Items(l.Lane, c.since, 1<<62, func(it *index.Item) {
 				if it.Event >= 0 && it.Event < a.Events && touched[it.Event] || it.Other >= 0 && it.Other < a.Events && touched[it.Other] {
 					m.Ends = append(m.Ends, sliceOf(it, row, l.Depth))
 				} else if _, is := m.Spans.Of(it.Event); is {
@@ -207,7 +224,8 @@ func (c *causes) ends(t *Timeline, a *index.About) error {
 }
 
 // name gives exchanges the name of the deepest slice of the client that holds all of them.
-func (c *causes) name(t *Timeline, a *index.About) error {
+func (c *causes) name() error {
+	t, a := c.of, c.about
 	clients := make(map[int][]int)
 	for i := range c.list {
 		if r := &c.list[i]; r.Kind != cause.KindSpan {
@@ -220,7 +238,7 @@ func (c *causes) name(t *Timeline, a *index.About) error {
 				continue
 			}
 			var lane []cause.Slice // in order, and without overlaps
-			if err := t.Items(l.Lane, 0, 1<<62, func(it *index.Item) { lane = append(lane, sliceOf(it, row, l.Depth)) }); err != nil {
+			if err := t.Items(l.Lane, c.since, 1<<62, func(it *index.Item) { lane = append(lane, sliceOf(it, row, l.Depth)) }); err != nil {
 				return err
 			}
 			for _, i := range list {

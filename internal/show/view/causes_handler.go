@@ -11,7 +11,7 @@ import (
 func (h *handler) requests(_ context.Context, q url.Values) ([]byte, string, error) {
 	data, ok := h.data.(Requests)
 	if !ok {
-		return marshalled(&RequestList{Requests: []Request{}, Groups: []RequestGroup{}, None: "Requests are listed when the timeline no longer grows."}, nil)
+		return marshalled(&RequestList{Requests: []Request{}, Groups: []RequestGroup{}, None: "Requests are not listed here."}, nil)
 	}
 	r := RequestQuery{Sort: q.Get("sort"), Text: q.Get("q")}
 	err := r.Check()
@@ -35,7 +35,7 @@ func (h *handler) requests(_ context.Context, q url.Values) ([]byte, string, err
 func (h *handler) path(_ context.Context, q url.Values) ([]byte, string, error) {
 	data, ok := h.data.(Requests)
 	if !ok {
-		return nil, "", wrong("path: requests are listed when the timeline no longer grows")
+		return nil, "", wrong("path: no requests are listed here")
 	}
 	if q.Has("from") || q.Has("to") {
 		from, err := number(q, "from", 0, 1<<62, -1)
@@ -48,9 +48,20 @@ func (h *handler) path(_ context.Context, q url.Values) ([]byte, string, error) 
 		}
 		return marshalled(data.PathBetween(from, to))
 	}
-	request, err := number(q, "request", 0, 1<<31, -1)
+	request, err := number(q, "request", -1, 1<<31, -1)
 	if err != nil {
 		return nil, "", err
+	}
+	if q.Has("event") || q.Has("last") {
+		event, err := number(q, "event", 0, 1<<62, -1)
+		if err != nil {
+			return nil, "", err
+		}
+		last, err := number(q, "last", -1, 1<<62, -1)
+		if err != nil {
+			return nil, "", err
+		}
+		return marshalled(data.PathOf(int(request), event, last))
 	}
 	return marshalled(data.Path(int(request)))
 }

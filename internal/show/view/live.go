@@ -24,6 +24,9 @@ type Live struct {
 	fresh   chan struct{} // closed at the next picture
 	ended   chan struct{} // closed when no more will come
 	over    bool
+
+	making   sync.Mutex    // requests are found by one at a time
+	requests *liveRequests // nil: none were asked for lately
 }
 
 // picture is a view of the index with what is known beside it. It is closed when it was replaced and nobody reads it.
@@ -66,6 +69,9 @@ func (l *Live) Publish(v *index.View, r *Report, s Status) error {
 	l.picture = &picture{view: v, report: r, status: s}
 	close(l.fresh)
 	l.fresh = make(chan struct{})
+	if r := l.requests; r != nil && time.Since(r.asked) > unasked {
+		l.replaceRequests(nil)
+	}
 	if old == nil {
 		return nil
 	}
@@ -88,6 +94,7 @@ func (l *Live) Close() error {
 	l.End()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.replaceRequests(nil)
 	if l.picture == nil {
 		return nil
 	}

@@ -9,9 +9,36 @@ import (
 	"meridian/internal/show/index"
 )
 
-// numberer counts what is in a stretch; an [index.Index] does.
+// numberer counts what is in a stretch; an [index.Index] and a [Live] do.
 type numberer interface {
 	Numbers(ctx context.Context, from, to int64, wanted func(row int) bool) (*index.Numbers, error)
+}
+
+// delayer lists messages by how long they took; an [index.Index] and a [Live] do.
+type delayer interface {
+	Delayed(ctx context.Context, from, to int, least, most int64, n int) (*index.Delayed, error)
+}
+
+const mostDelayed = 1000 // messages in an answer
+
+func (h *handler) messages(ctx context.Context, q url.Values) ([]byte, string, error) {
+	data, ok := h.data.(delayer)
+	if !ok {
+		return nil, "", wrong("messages: they are not listed here")
+	}
+	hosts := int64(len(h.data.About().Hosts)) - 1
+	of := make(map[string]int64)
+	for _, p := range []struct {
+		name               string
+		least, most, usual int64
+	}{{"from", 0, hosts, -1}, {"to", 0, hosts, -1}, {"least", -1 << 62, 1 << 62, -1 << 62}, {"most", -1 << 62, 1 << 62, 1 << 62}, {"n", 1, mostDelayed, 100}} {
+		n, err := number(q, p.name, p.least, p.most, p.usual)
+		if err != nil {
+			return nil, "", err
+		}
+		of[p.name] = n
+	}
+	return marshalled(data.Delayed(ctx, int(of["from"]), int(of["to"]), of["least"], of["most"], int(of["n"])))
 }
 
 const maxRowList = 256 << 10 // bytes of a list of rows
@@ -23,7 +50,7 @@ func (h *handler) numbers(ctx context.Context, q url.Values) ([]byte, string, er
 			Names []index.NameNumbers `json:"names"`
 			Links []index.LinkNumbers `json:"links"`
 			None  string              `json:"none"`
-		}{[]index.NameNumbers{}, []index.LinkNumbers{}, "Numbers are counted when the timeline no longer grows."}, nil)
+		}{[]index.NameNumbers{}, []index.LinkNumbers{}, "Numbers are not counted here."}, nil)
 	}
 	from, err := number(q, "from", -1<<62, 1<<62, 0)
 	if err != nil {

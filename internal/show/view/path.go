@@ -63,58 +63,94 @@ func (t *Timeline) Path(request int) (*Path, error) {
 	if err != nil {
 		return nil, err
 	}
+	return c.path(request)
+}
+
+// PathOf returns the critical path of the request that an event begins and another ends, as [Request] has them. Several may: then it
+// is that with a number, or the first.
+func (t *Timeline) PathOf(request int, event, last int64) (*Path, error) {
+	c, err := t.causesOf()
+	if err != nil {
+		return nil, err
+	}
+	return c.pathOf(request, event, last)
+}
+
+func (c *causes) pathOf(request int, event, last int64) (*Path, error) {
+	is := func(r cause.Request) bool { return r.Event == event && r.Last == last }
+	if request >= 0 && request < len(c.list) && is(c.list[request]) {
+		return c.path(request)
+	}
+	if i := slices.IndexFunc(c.list, is); i >= 0 {
+		return c.path(i)
+	}
+	return nil, wrong("path: no request begins with event %d and ends with event %d; ask for the list again", event, last)
+}
+
+func (c *causes) path(request int) (*Path, error) {
 	if request < 0 || request >= len(c.list) {
 		return nil, wrong("request: there is no request %d; there are %d", request, len(c.list))
 	}
-	a := t.About()
+	a := c.about
 	c.walking.Lock()
 	defer c.walking.Unlock()
 	r := &c.list[request]
 	like, apart := c.like(request)
 	out := c.worded(a, c.paths.Of(r), like, turn(a, r, c.model, apart))
-	out.Request = c.request(a, request)
+	out.Request = c.request(request)
 	return out, c.err
 }
 
-// PathBetween returns what led from one event to a later one: the critical path of the later one's row, as far back as the earlier one
-// is by the estimate. Nothing is like it, so that Beyond is empty.
+// PathBetween returns what led from one event to another: the critical path of the latter's row, as far back as the former is by the
+// estimate; where that is later but the bounds leave it open, as far back as it can truly be. Nothing is like it, so that Beyond is empty.
 func (t *Timeline) PathBetween(from, to int64) (*Path, error) {
 	c, err := t.causesOf()
 	if err != nil {
 		return nil, err
 	}
+	return c.between(from, to)
+}
+
+func (c *causes) between(from, to int64) (*Path, error) {
 	var ends [2]index.Event
 	for i, number := range []int64{from, to} {
-		list, err := t.Events(number, 1)
+		list, err := c.of.Events(number, 1)
 		if err != nil || len(list) == 0 {
 			return nil, cmp.Or(err, wrong("path: there is no event %d", number))
 		}
 		ends[i] = list[0]
 	}
-	a := t.About()
+	a := c.about
 	first, last := &ends[0], &ends[1]
+	x, y := c.model.Bounds(first.Row, first.At), c.model.Bounds(last.Row, last.At)
+	apart, known := a.Rows[first.Row].Host != a.Rows[last.Row].Host, x.Known && y.Known
+	unordered := apart && (!known || first.At+x.Above > last.At-y.Below && first.At-x.Below <= last.At+y.Above)
+	begin := first.At
 	if first.At > last.At {
-		return nil, wrong("path: event %d is not after event %d by the estimate; ask for the other way round", to, from)
+		if !unordered {
+			return nil, wrong("path: event %d is not after event %d; ask for the other way round", to, from)
+		}
+		if begin = last.At; known {
+			begin = min(begin, first.At-x.Below)
+		}
 	}
 	c.walking.Lock()
 	defer c.walking.Unlock()
 	var pieces []cause.Piece
-	known := false
+	known = false
 	if c.world != nil && a.Rows[last.Row].Kind == trace.Thread.String() {
-		pieces, known = c.world.Between(a.Rows[last.Row].Host, int32(a.Rows[last.Row].ID), first.At, last.At)
+		pieces, known = c.world.Between(a.Rows[last.Row].Host, int32(a.Rows[last.Row].ID), begin, last.At)
 	}
 	if !known {
-		pieces = c.paths.Between(last.Row, first.At, last.At)
+		pieces = c.paths.Between(last.Row, begin, last.At)
 	}
 	out := c.worded(a, pieces, nil, 0)
-	out.Request = Request{ID: -1, Kind: "between", Client: first.Row, Server: last.Row, Begin: first.At, Total: last.At - first.At, Event: from, Last: to, Alone: true}
-	host := a.Rows[first.Row].Host
-	if out.Reaches = host == a.Rows[last.Row].Host; !out.Reaches {
+	out.Request = Request{ID: -1, Kind: "between", Client: first.Row, Server: last.Row, Begin: begin, Total: last.At - begin, Event: from, Last: to, Alone: true}
+	out.Reaches, out.Unordered = !apart, unordered
+	if host := a.Rows[first.Row].Host; apart {
 		out.Reaches = slices.ContainsFunc(pieces, func(p cause.Piece) bool {
 			return a.Rows[p.Row].Host == host || p.From >= 0 && a.Rows[p.From].Host == host
 		})
-		x, y := c.model.Bounds(first.Row, first.At), c.model.Bounds(last.Row, last.At)
-		out.Unordered = !x.Known || !y.Known || first.At+x.Above > last.At-y.Below
 	}
 	return out, c.err
 }
@@ -178,7 +214,7 @@ func (c *causes) piece(a *index.About, b *cause.Blame, x *cause.Piece) Piece {
 
 // like sums the paths of the like requests nearest in time up, and returns how far apart they are at most, ns.
 func (c *causes) like(request int) (list []*cause.Blame, apart int64) {
-	all := c.groups[c.of[request]].members
+	all := c.groups[c.groupOf[request]].members
 	at, _ := slices.BinarySearch(all, int32(request))
 	from := max(0, min(at-mostLike/2, len(all)-mostLike))
 	for _, i := range all[from:min(len(all), from+mostLike)] {

@@ -10,10 +10,11 @@ import (
 	"meridian/internal/show/index"
 )
 
-// Requests is what a page asks of requests; a [Timeline] is one.
+// Requests is what a page asks of requests; a [Timeline] and a [Live] are.
 type Requests interface {
 	Requests(q RequestQuery) (*RequestList, error)
 	Path(request int) (*Path, error)
+	PathOf(request int, event, last int64) (*Path, error)
 	PathBetween(from, to int64) (*Path, error)
 }
 
@@ -52,9 +53,11 @@ type RequestList struct {
 	Count    int            `json:"count"`   // of all requests
 	Matched  int            `json:"matched"` // of those chosen
 	Requests []Request      `json:"requests"`
-	Groups   []RequestGroup `json:"groups"`         // of those chosen, the largest 200
-	None     string         `json:"none,omitempty"` // why none are listed
-	UpTo     int64          `json:"upTo,omitempty"` // where packets are too many: the instant after which none was read, ns since the origin
+	Groups   []RequestGroup `json:"groups"`           // of those chosen, the largest 200
+	None     string         `json:"none,omitempty"`   // why none are listed
+	UpTo     int64          `json:"upTo,omitempty"`   // where packets are too many: the instant after which none was read, ns since the origin
+	Since    int64          `json:"since,omitempty"`  // of a timeline that grows: the instant from which on requests are found, where that is not the first
+	Behind   int64          `json:"behind,omitempty"` // events that have come since the requests were found
 }
 
 // Request is a request. Times are ns; instants, since the origin.
@@ -120,9 +123,13 @@ func (t *Timeline) Requests(q RequestQuery) (*RequestList, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := t.About()
+	return c.requests(q), nil
+}
+
+func (c *causes) requests(q RequestQuery) *RequestList {
+	a := c.about
 	words := strings.Fields(strings.ToLower(q.Text))
-	out := &RequestList{Count: len(c.list), UpTo: c.upTo, Requests: []Request{}, Groups: []RequestGroup{}}
+	out := &RequestList{Count: len(c.list), UpTo: c.upTo, Since: c.since, Requests: []Request{}, Groups: []RequestGroup{}}
 	wanted := make([]bool, len(c.groups))
 	for g := range c.groups {
 		key := &c.groups[g]
@@ -135,7 +142,7 @@ func (t *Timeline) Requests(q RequestQuery) (*RequestList, error) {
 	var chosen []entry
 	totals := make([][]int64, len(c.groups))
 	for i := range c.list {
-		r, g := &c.list[i], c.of[i]
+		r, g := &c.list[i], c.groupOf[i]
 		if !wanted[g] || (q.From != 0 || q.To != 0) && (r.Begin >= q.To || r.End < q.From) {
 			continue
 		}
@@ -146,7 +153,7 @@ func (t *Timeline) Requests(q RequestQuery) (*RequestList, error) {
 	slices.SortFunc(chosen, func(x, y entry) int { return cmp.Or(cmp.Compare(y.value, x.value), cmp.Compare(x.i, y.i)) })
 	most := min(cmp.Or(q.Most, usualRequests), mostRequests)
 	for _, e := range chosen[:min(most, len(chosen))] {
-		out.Requests = append(out.Requests, c.request(a, int(e.i)))
+		out.Requests = append(out.Requests, c.request(int(e.i)))
 	}
 	for g, totals := range totals {
 		if len(totals) == 0 {
@@ -162,7 +169,7 @@ func (t *Timeline) Requests(q RequestQuery) (*RequestList, error) {
 		return cmp.Or(cmp.Compare(y.Count, x.Count), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Client, y.Client), cmp.Compare(x.Server, y.Server))
 	})
 	out.Groups = out.Groups[:min(len(out.Groups), mostGroups)]
-	return out, nil
+	return out
 }
 
 func holdsAll(text string, words []string) bool {
@@ -204,10 +211,10 @@ func sortValue(r *cause.Request, by string, median int64) int64 {
 	return r.ClientTime()
 }
 
-func (c *causes) request(a *index.About, i int) Request {
-	r := &c.list[i]
+func (c *causes) request(i int) Request {
+	r, a := &c.list[i], c.about
 	out := Request{ID: i, Kind: r.Kind, Name: c.nameOf(a, r.Class, r.Name), Client: r.Client, Server: r.Server, Begin: r.Begin, Total: r.Total(),
-		Beyond: r.Total() - c.groups[c.of[i]].median, Event: r.Event, Last: r.Last, Messages: r.Messages,
+		Beyond: r.Total() - c.groups[c.groupOf[i]].median, Event: r.Event, Last: r.Last, Messages: r.Messages,
 		Status: c.model.Texts[r.Status], Again: r.Again, Peer: c.model.Texts[r.Peer], Overlapping: r.Overlapping, Alone: r.Alone}
 	if r.Divided() {
 		there, back := c.model.Ways(r)

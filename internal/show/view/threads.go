@@ -53,7 +53,7 @@ var threadFields = map[threadKind][6]string{
 	goReady:  {"by_goroutine"},
 }
 
-func newThreadReader(t *Timeline, a *index.About, m *cause.Model) *threadReader {
+func newThreadReader(t causeSource, a *index.About, m *cause.Model) *threadReader {
 	r := &threadReader{a: a, world: thread.NewWorld(len(a.Hosts), m), classes: make([]threadClass, len(a.Classes)), last: make(map[[2]int]switched)}
 	for i := range a.Classes {
 		fields := t.Fields(i)

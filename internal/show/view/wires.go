@@ -51,7 +51,7 @@ type packetClass struct {
 
 var captureFields = [12]string{"protocol", "source", "source_port", "destination", "destination_port", "length", "seq", "ack", "flags", "number", "id", "http"}
 
-func newPacketReader(t *Timeline, a *index.About) *packetReader {
+func newPacketReader(t causeSource, a *index.About) *packetReader {
 	r := &packetReader{kernels: make(map[int]*kernel.Segments), classes: make([]packetClass, len(a.Classes))}
 	var s kernel.Segments
 	for i := range a.Classes {
@@ -128,8 +128,8 @@ func (r *packetReader) read(e *index.Scanned, host int) (p wire.Packet, from, to
 	return p, netip.AddrPortFrom(f, uint16(number(2))), netip.AddrPortFrom(t, uint16(number(4))), udp, true, nil
 }
 
-// readWires reads the packets of a timeline, so many at most; nil if it has none.
-func readWires(t *Timeline, a *index.About, m *cause.Model, most int) (*wires, error) {
+// readWires reads the packets of a timeline from an event on, so many at most; nil if it has none.
+func readWires(t causeSource, a *index.About, m *cause.Model, first int64, most int) (*wires, error) {
 	r := newPacketReader(t, a)
 	threads := newThreadReader(t, a, m)
 	w := &wires{set: wire.NewSet(), row: make(map[int]int), stamps: make([][]int64, len(a.Hosts)), others: make([]map[int64]int32, len(a.Hosts)),
@@ -146,7 +146,7 @@ func readWires(t *Timeline, a *index.About, m *cause.Model, most int) (*wires, e
 	left := most
 	var captured []capturedPacket
 	wanted := func(class int) bool { return r.wants(class) || threads.wants(class) }
-	err := t.Scan(wanted, func(e *index.Scanned) error {
+	err := t.Scan(first, wanted, func(e *index.Scanned) error {
 		host := a.Rows[e.Row].Host
 		if threads.wants(e.Class) {
 			return threads.read(e, host)

@@ -52,8 +52,26 @@ func ShopAfter(t testing.TB, path string) *index.Index {
 	return build(t, path, ShopRequests, &shop{query: LongerQuery, way: LongerWay})
 }
 
+// ShopEvents returns the events of [ShopOf] and their schema, for a timeline that grows.
+func ShopEvents(requests int) (*trace.Schema, []trace.TimelineEvent) {
+	s := &shop{}
+	return s.events(requests), s.records
+}
+
 func build(t testing.TB, path string, requests int, s *shop) *index.Index {
 	t.Helper()
+	return Build(t, s.events(requests), path, nil, func(b *index.Builder) error {
+		for i := range s.records {
+			if err := b.Write(&s.records[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// events makes so many requests.
+func (s *shop) events(requests int) *trace.Schema {
 	text := trace.Type{Kind: trace.Text}
 	l := &trace.Schema{Title: "a shop", Method: "made up", Assumption: "none"}
 	for _, name := range []string{"GET /cart", "cart", "SELECT", "query", "render", "audit"} {
@@ -68,14 +86,7 @@ func build(t testing.TB, path string, requests int, s *shop) *index.Index {
 		s.request(i)
 	}
 	slices.SortStableFunc(s.records, func(a, b trace.TimelineEvent) int { return int(a.Time - b.Time) })
-	return Build(t, l, path, nil, func(b *index.Builder) error {
-		for i := range s.records {
-			if err := b.Write(&s.records[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return l
 }
 
 // shopClock is that of a host: the first one's is the reference, others are known to ShopBound.
