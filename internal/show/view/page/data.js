@@ -8,7 +8,7 @@ import * as Dock from "./dock.js";
 import { Held } from "./held.js";
 import * as Time from "./time.js";
 
-/** @import { About, Growth, LiveUpdate, RequestQuery, Tile } from "./types.js" */
+/** @import { About, DataSource, Growth, LiveUpdate, Tile, TimelineRequest } from "./types.js" */
 
 const FirstKeys = 3;
 const MaxKeys = 8;
@@ -72,7 +72,10 @@ const Served = {
   search(/** @type {any} */ q, /** @type {number} */ after, /** @type {number} */ limit) { return this.json("search", { q, after, limit }); },
   requests(/** @type {any} */ query) { return this.json("requests", query); },
   numbers(/** @type {number} */ from, /** @type {number} */ to, /** @type {string} */ without) { return this.json("numbers", { from, to, ...(without ? { without } : {}) }); },
-  path(/** @type {number} */ request) { return this.json("path", { request }); },
+  // The number of a request changes while the timeline grows, those of its events do not.
+  path(/** @type {TimelineRequest} */ { id, event, last }) { return this.json("path", about.live ? { request: id, event, last } : { request: id }); },
+  between(/** @type {number} */ from, /** @type {number} */ to) { return this.json("path", { from, to }); },
+  messages(/** @type {Record<string, number>} */ query) { return this.json("messages", query); },
 };
 
 export async function open() {
@@ -477,24 +480,10 @@ export const violations = () => again("violations");
 export const plots = () => again("plots");
 
 /**
- * requestList lists what was asked and answered.
- * @param {RequestQuery} query
+ * questions answers what panels ask at once: requests, paths, numbers, messages.
+ * @returns {DataSource}
  */
-export const requestList = (query) => source.requests(query);
-
-/**
- * numbers counts what is there in [from, to), without some rows, as ranges.
- * @param {number} from
- * @param {number} to
- * @param {string} without
- */
-export const numbers = (from, to, without) => source.numbers(from, to, without);
-
-/**
- * pathOf is the critical path of a request, by its number.
- * @param {number} request
- */
-export const pathOf = (request) => source.path(request);
+export const questions = () => source;
 
 /** against is what differs from the other timeline. */
 export const against = () => source.json("against");

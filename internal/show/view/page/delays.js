@@ -3,7 +3,8 @@
 // more than the delays differ, they can be compared with each other, but how long they were is not known.
 
 import { App } from "./app.js";
-import { make, table, choice, grouped, name, facts } from "./elements.js";
+import * as Bars from "./bars.js";
+import { make, svg, table, choice, grouped, name, facts } from "./elements.js";
 import * as Relation from "./relation.js";
 import * as Time from "./time.js";
 
@@ -85,18 +86,6 @@ export function uncertainty(from, to) {
 }
 
 /**
- * @param {string} tag
- * @param {Record<string, string | number>} attributes
- * @param {...any} children
- */
-const svg = (tag, attributes, ...children) => {
-  const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, String(v));
-  e.append(...children);
-  return e;
-};
-
-/**
  * clocksOf lists the clocks of a host's rows; the widest of them speaks for the host.
  * @param {number} host
  */
@@ -138,18 +127,15 @@ function picture(pair) {
   const width = 420, height = 110, left = 4, base = 14 + height, { bars, ticks, marks } = layout(pair, width, height);
   const unsure = uncertainty(clockOfHost(pair.from), clockOfHost(pair.to));
   const title = `${App.about.hosts[pair.from].name} to ${App.about.hosts[pair.to].name}`;
-  const root = svg("svg", { viewBox: `0 0 ${width + 2 * left} ${base + 42}`, class: "histogram", role: "img",
+  const root = svg("svg", { viewBox: `0 0 ${width + 2 * left} ${base + 42}`, class: "histogram", role: "group",
     "aria-label": `${title}: ${grouped(pair.messages)} messages, delays from ${App.duration(pair.least)} to ${App.duration(pair.greatest)}, mean ${App.duration(pair.mean)}` });
   const g = svg("g", { transform: `translate(${left} 14)` });
   for (const t of ticks) {
     g.append(svg("path", { class: "grid", d: `M${t.x.toFixed(1)} 0V${height}` }));
     g.append(svg("text", { x: t.x.toFixed(1), y: height + 13, class: "tick", "text-anchor": t.x < 20 ? "start" : t.x > width - 20 ? "end" : "middle" }, App.duration(t.value).replace(/\.0+(?= )/, "")));
   }
-  for (const b of bars) {
-    const bar = svg("rect", { class: b.to <= 0 ? "column inverted" : "column", x: b.x.toFixed(2), y: b.y.toFixed(2), width: Math.max(1, b.width - 0.6).toFixed(2), height: b.height.toFixed(2) });
-    bar.append(svg("title", {}, `${grouped(b.n)} from ${App.duration(b.from)} to ${App.duration(b.to)}`));
-    g.append(bar);
-  }
+  const below = make("div", {});
+  g.append(...Bars.columns(bars, height, (bar) => Bars.list(pair, bar, below)));
   g.append(svg("path", { class: "axis", d: `M0 ${height}H${width}` }));
   g.append(svg("path", { class: "mean", d: `M${marks.mean.x.toFixed(1)} -4V${height}` }));
   g.append(svg("text", { class: "tick", x: marks.mean.x.toFixed(1), y: -6, "text-anchor": marks.mean.x < 40 ? "start" : marks.mean.x > width - 40 ? "end" : "middle" }, `mean ${App.duration(pair.mean)}`));
@@ -159,7 +145,7 @@ function picture(pair) {
   g.append(svg("path", { class: "bound", d: `M${l.toFixed(1)} ${y}H${Math.max(r, l + 1).toFixed(1)}M${l.toFixed(1)} ${y - 4}v8M${Math.max(r, l + 1).toFixed(1)} ${y - 4}v8` }));
   root.append(g);
   const spread = pair.greatest - pair.least, wide = unsure.low === null || unsure.high === null ? Infinity : unsure.high - unsure.low;
-  return make("figure", { class: "delay" }, make("figcaption", {}, make("b", {}, name(App.about.hosts[pair.from].name), " → ", name(App.about.hosts[pair.to].name)), ` ${grouped(pair.messages)} messages`), root,
+  return make("figure", { class: "delay" }, make("figcaption", {}, make("b", {}, name(App.about.hosts[pair.from].name), " → ", name(App.about.hosts[pair.to].name)), ` ${grouped(pair.messages)} messages`), root, below,
     facts([["delays", `${App.duration(pair.least)} … ${App.duration(pair.greatest)}, mean ${App.duration(pair.mean)}`],
       ["mean, truly", Relation.told(truly, App.duration)],
       inverted(pair) && ["below zero", `${grouped(inverted(pair))}, which cannot be: the estimate of the clocks puts them there`],

@@ -27,6 +27,20 @@ export function make(tag, props = {}, ...children) {
 }
 
 /**
+ * svg builds an element of a picture.
+ * @param {string} tag
+ * @param {Record<string, string | number>} attributes
+ * @param {...any} children
+ * @returns {any}
+ */
+export function svg(tag, attributes, ...children) {
+  const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, String(v));
+  e.append(...children);
+  return e;
+}
+
+/**
  * @param {unknown} text
  */
 export const name = (text) => make("bdi", {}, String(text));
@@ -138,6 +152,11 @@ export function table({ caption, columns, rows, pick = null, sort = null, empty 
     });
     const lines = sorted();
     body.replaceChildren(...lines.slice(0, shown).map(line));
+    columns.forEach((column, i) => {
+      if (!column.spare) return;
+      const empty = !lines.some((row) => column.text(row));
+      for (const tr of [head, ...body.children]) /** @type {HTMLElement} */ (tr.children[i]).hidden = empty;
+    });
     made.hidden = !lines.length;
     none.hidden = lines.length > 0;
     more.hidden = lines.length <= shown;
@@ -147,14 +166,14 @@ export function table({ caption, columns, rows, pick = null, sort = null, empty 
   whole.update = (/** @type {R[]} */ rows) => { all = rows; shown = page; fill(); };
   whole.order = sorted;
   // mark shows the row even if it is beyond those shown, and brings it into sight.
-  whole.mark = (/** @type {R | null} */ row) => {
+  whole.mark = (/** @type {R | null} */ row, scroll = true) => {
     current = row;
     const at = row ? sorted().indexOf(row) : -1;
     if (at >= shown) { shown = at + page; fill(); }
     for (const tr of body.children) {
       if (lineOf.get(tr) === row) {
         tr.setAttribute("aria-current", "true");
-        tr.scrollIntoView({ block: "nearest" });
+        if (scroll) tr.scrollIntoView({ block: "nearest" });
       } else {
         tr.removeAttribute("aria-current");
       }

@@ -4,7 +4,7 @@ import * as Data from "./data.js";
 import * as Decode from "./decode.js";
 import * as Query from "./query.js";
 
-/** @import { RequestQuery } from "./types.js" */
+/** @import { RequestQuery, TimelineRequest } from "./types.js" */
 
 // Held takes the elements of one file, each unpacked when it is first needed.
 export const Held = {
@@ -84,12 +84,14 @@ export const Held = {
     return { count: all.count, matched: chosen.length, held: all.requests.length, upTo: all.upTo, requests: chosen.slice(0, n), groups: all.groups.filter((/** @type {any} */ g) => holds(`${g.name} ${host(g.client)} ${host(g.server)}`)) };
   },
   async numbers() { throw new Error("One file does not hold all events, so nothing is counted; meridian view counts."); },
-  async path(/** @type {number} */ request) {
+  async path(/** @type {TimelineRequest} */ { id }) {
     const all = await this.part("requests", (/** @type {Uint8Array<ArrayBuffer>} */ bytes) => JSON.parse(new TextDecoder().decode(bytes)));
-    const found = all.paths[request];
+    const found = all.paths[id];
     if (!found) throw new Error("this file holds the paths of the slowest requests only; meridian view shows all");
     return found;
   },
+  async between() { throw new Error("one file does not hold all events; meridian view finds paths between two"); },
+  async messages() { throw new Error("one file does not hold all messages; meridian view lists them"); },
   // search looks at the events that the file holds, a block at a time; it gives up after a while, to be asked again.
   async search(/** @type {any} */ q, /** @type {number} */ after, /** @type {number} */ limit) {
     const query = Query.parse(q), found = [], until = performance.now() + 200;

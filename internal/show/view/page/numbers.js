@@ -5,6 +5,7 @@ import { App } from "./app.js";
 import { make, button, choice, section, table, grouped, plural } from "./elements.js";
 import * as Measure from "./measure.js";
 import * as Relation from "./relation.js";
+import * as Renewal from "./renewal.js";
 import * as Rows from "./rows.js";
 import * as Save from "./save.js";
 import * as Share from "./share.js";
@@ -52,20 +53,21 @@ export function start() {
     return [App.view.from, App.view.to];
   }
 
-  async function fill() {
+  async function fill(quiet = false) {
     const mine = ++asked, [a, b] = bounds(), from = Math.max(0, Math.floor(a)), to = Math.max(from + 1, Math.min(App.about.span + 1, Math.ceil(b))), without = left();
     if (stretch.list.value === "measure" && !Measure.ends) { said.textContent = "Measure a stretch first: hold Shift and drag."; return; }
     if (App.view.raw) { said.textContent = "In raw time each host has a stretch of its own: turn raw time off."; return; }
-    said.textContent = "counting…";
+    said.setAttribute("aria-live", quiet ? "off" : "polite");
+    if (!quiet) said.textContent = "counting…";
     try {
-      const found = /** @type {StretchNumbers} */ (await App.data.numbers(from, to, Share.ranges(without)));
+      const found = /** @type {StretchNumbers} */ (await App.data.questions().numbers(from, to, Share.ranges(without)));
       if (mine !== asked) return;
       span = to - from;
       names.update(found.names);
       links.update(found.links);
       const values = found.skipped?.counter ?? 0, messages = found.links.reduce((sum, l) => sum + l.count, 0);
       said.textContent = found.none ?? [`From ${Time.since(from)}, ${App.duration(span)}: all of it, ${plural(found.names.length, "name")} and ${plural(messages, "message")}`, without.length ? `; ${plural(without.length, "row")} hidden or filtered out` : "",
-        values ? `; ${plural(values, "value")} of counters are not counted here` : "", found.left ? `; the least ${grouped(found.left)} entries are left out` : "", "."].join("");
+        values ? `; ${plural(values, "value")} of counters are not counted here` : "", found.left ? `; the least ${grouped(found.left)} entries are left out` : "", found.gone ? `; of ${App.duration(found.gone)} the index has nothing any more` : "", "."].join("");
     } catch (/** @type {any} */ error) {
       if (mine === asked) said.textContent = error.message;
     }
@@ -78,4 +80,5 @@ export function start() {
   const later = () => { clearTimeout(pending); if (open) pending = setTimeout(fill, 300); };
   App.on("panel", (id, yes) => { const was = open; open = id === "numbers" && yes; if (open && !was) fill(); });
   for (const event of ["view", "hidden", "raw", "measure", "filter"]) App.on(event, later);
+  Renewal.renew(body, () => open, () => fill(true));
 }

@@ -6,6 +6,7 @@
 //   end = {event, at, row, clock, recorded: BigInt or null, low, high: instants or null for unbounded, component}
 
 import { App } from "./app.js";
+import * as Between from "./between.js";
 import * as Chain from "./chain.js";
 import * as Details from "./details.js";
 import * as Dock from "./dock.js";
@@ -298,7 +299,7 @@ export function start() {
     await App.select(a, "b");
   });
   const asB = button("selected as B", () => App.select(App.selection.a, "b"));
-  body.append(make("h2", {}, "Can these two events be ordered?"), slots, make("p", { class: "buttons" }, swap, asB), answer,
+  body.append(make("h2", {}, "Can these two events be ordered?"), slots, make("p", { class: "buttons" }, swap, asB), answer, Between.section(),
     make("p", { class: "note" }, "Each event happened somewhere in its interval, whatever the clocks did within their assumption. Only where the intervals do not meet, or a message leads from one to the other, is the order certain."));
   const both = () => make("div", {}, facts([["A", span(result.a)], ["B", span(result.b)]]));
   const span = (/** @type {End} */ end) => `happened ${Details.certainly(end) === "exact" ? "exactly then" : `within ${Details.certainly(end)} of its instant`}`;
@@ -315,6 +316,7 @@ export function start() {
       result = null;
       answer.replaceChildren();
       answer.removeAttribute("data-answer");
+      Between.offer(null);
       answer.removeAttribute("aria-busy");
       return App.redraw(2);
     }
@@ -324,6 +326,7 @@ export function start() {
     answer.removeAttribute("aria-busy");
     result = found;
     const hosts = [a, b].map((e) => App.hostOf(e.row).name), mark = { yes: "A → B", no: "B → A", unknown: "A ? B" }[found.answer];
+    Between.offer(found);
     answer.dataset.answer = found.answer;
     answer.dataset.why = found.why;
     answer.replaceChildren(make("strong", { class: "verdict" }, make("span", { class: "mark", "aria-hidden": "true" }, mark), verdicts[found.answer]),

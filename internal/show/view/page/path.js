@@ -59,14 +59,14 @@ export function range(low, high, write) {
 export function sentences({ request, items, total, beyond, like, contradiction }, duration) {
   const list = (/** @type {number[]} */ chosen, /** @type {(item: PathItem) => string} */ length) => chosen.slice(0, 4).map((i) => `${itemName(items[i])} (${length(items[i])})`).join(", or ") + (chosen.length > 4 ? `, or ${chosen.length - 4} more` : "");
   const whole = (/** @type {PathItem} */ x) => range(x.low, x.high, duration), excess = (/** @type {PathItem} */ x) => range(x.beyondLow, x.beyondHigh, duration);
-  const wire = request.overlapping ? "" : ` Network ${duration(request.network)} both ways.`;
+  const between = request.kind === "between", wire = request.overlapping || request.alone ? "" : ` Network ${duration(request.network)} both ways.`;
   if (contradiction) return { total: `${duration(request.total)} in all. Undecided: the bounds of the clocks contradict the messages.${wire}`, beyond: "" };
   const most = total.length === 1 ? `The longest part: ${list(total, whole)}.` : `Undecided what took longest, the bounds of the clocks leave: ${list(total, whole)}.`;
-  const unusual = !beyond.length ? (like ? `Only ${like} like requests: too few to say what is unusual.` : "No like requests to compare with.")
+  const unusual = between ? "" : !beyond.length ? (like ? `Only ${like} like requests: too few to say what is unusual.` : "No like requests to compare with.")
     : request.beyond <= 0 ? `Not slower than the median of ${like} like requests.`
     : beyond.length === 1 ? `Beyond ${like} like requests: ${list(beyond, excess)}.`
     : `Beyond ${like} like requests, undecided: ${list(beyond, excess)}.`;
-  return { total: `${duration(request.total)} in all. ${most}${wire}`, beyond: unusual };
+  return { total: `${duration(request.total)} ${between && App.about.rows[request.client].host !== App.about.rows[request.server].host ? "by the estimate" : "in all"}. ${most}${wire}`, beyond: unusual };
 }
 
 /**
@@ -149,7 +149,7 @@ export function show(path, box) {
   });
   const assumed = path.pieces.some((p) => p.assumed), unnamed = path.pieces.some((p) => p.from < 0 && !p.name);
   box.replaceChildren(
-    section("Critical path", make("p", { class: "path-total", "aria-live": "polite" }, name(said.total)), make("p", { class: "path-beyond" }, name(said.beyond)),
+    section("Critical path", make("p", { class: "path-total", "aria-live": "polite" }, name(said.total)), said.beyond ? make("p", { class: "path-beyond" }, name(said.beyond)) : "",
       ...[...again(path, App.duration), ...(path.locks ?? []).map((lock) => locked(lock, App.duration))].map((text) => make("p", { class: "path-wait" }, name(text))), bar(path),
       assumed ? make("p", { class: "note" }, "Assumed: what a row received in answer to its own message is taken to have been waited for. Spans with parents, or one row for each thread, make it exact.") : "",
       unnamed ? make("p", { class: "note" }, "No slice: nothing that was recorded says what the row did there. Record system calls and switches (meridian record --kernel), or slices of the program.") : "",

@@ -6,6 +6,7 @@ import { App } from "./app.js";
 import { make, button, check, choice, section, table, grouped, plural } from "./elements.js";
 import * as Path from "./path.js";
 import * as Relation from "./relation.js";
+import * as Renewal from "./renewal.js";
 import * as Save from "./save.js";
 import * as Time from "./time.js";
 import * as View from "./view.js";
@@ -27,14 +28,21 @@ export const way = (length) => Relation.told({ delta: length.estimate, low: leng
  * where names the hosts of a request.
  * @param {TimelineRequest} r
  */
-const where = (r) => `${App.hostOf(r.client).name} → ${App.hostOf(r.server).name}`;
+const where = (r) => (r.alone ? `${App.hostOf(r.client).name}, other end not recorded` : `${App.hostOf(r.client).name} → ${App.hostOf(r.server).name}`);
 
 /**
  * divided writes a part of a request, where it can be divided.
  * @param {TimelineRequest} r
  * @param {number} ns
  */
-const divided = (r, ns) => (r.overlapping ? "overlapping" : App.duration(ns));
+const divided = (r, ns) => (r.overlapping ? "overlapping" : r.alone ? "" : App.duration(ns));
+
+/**
+ * isSame says whether two lists have the same request. Its number changes while the timeline grows.
+ * @param {TimelineRequest} x
+ * @param {TimelineRequest} y
+ */
+const isSame = (x, y) => x.event === y.event && x.last === y.last && (x.id === y.id || App.about.live);
 
 export function start() {
   const body = App.panel("requests", "Requests", { key: "q", hint: "what was asked and answered, the slowest first" });
@@ -57,7 +65,7 @@ export function start() {
     App.select(r.event, "a").catch(() => {});
     path.replaceChildren(make("p", { class: "dim" }, "looking for the critical path…"));
     try {
-      const found = await App.data.pathOf(r.id);
+      const found = await App.data.questions().path(r);
       if (current !== r) return;
       Path.show(found, path);
     } catch (/** @type {any} */ error) {
@@ -68,14 +76,17 @@ export function start() {
   /** @type {Column<TimelineRequest>[]} */
   const columns = [
     { title: "name", text: (r) => r.name, value: (r) => r.name },
+    { title: "status", text: (r) => r.status ?? "", value: (r) => r.status ?? "", spare: true },
     { title: "total", text: (r) => App.duration(r.total), value: (r) => r.total, number: true },
     { title: "beyond", text: (r) => (r.beyond > 0 ? `+${App.duration(r.beyond)}` : App.duration(r.beyond)), value: (r) => r.beyond, number: true },
     { title: "server", text: (r) => divided(r, r.serverTime), value: (r) => r.serverTime, number: true },
     { title: "network", text: (r) => divided(r, r.network), value: (r) => r.network, number: true },
-    { title: "there", text: (r) => (r.overlapping ? "" : way(r.there)), value: (r) => r.there.estimate, number: true },
-    { title: "back", text: (r) => (r.overlapping ? "" : way(r.back)), value: (r) => r.back.estimate, number: true },
+    { title: "there", text: (r) => (r.overlapping || r.alone ? "" : way(r.there)), value: (r) => r.there.estimate, number: true },
+    { title: "back", text: (r) => (r.overlapping || r.alone ? "" : way(r.back)), value: (r) => r.back.estimate, number: true },
     { title: "client", text: (r) => divided(r, r.clientTime), value: (r) => r.clientTime, number: true },
+    { title: "sent again", text: (r) => (r.again ? plural(r.again, "packet") : ""), value: (r) => r.again ?? 0, number: true, spare: true },
     { title: "hosts", text: where, value: where },
+    { title: "peer", text: (r) => r.peer ?? "", value: (r) => r.peer ?? "", spare: true },
     { title: "begins", text: (r) => Time.since(r.begin), value: (r) => r.begin, number: true },
   ];
   const list = table({
@@ -96,26 +107,34 @@ export function start() {
     ],
   });
 
-  async function fill() {
+  async function fill(quiet = false) {
     const mine = ++asked, query = { sort: sort.list.value, q: words.value.trim(), n: Number(most.list.value), ...(inView ? { from: Math.floor(App.view.from), to: Math.ceil(App.view.to) } : {}) };
-    said.textContent = "loading…";
+    said.setAttribute("aria-live", quiet ? "off" : "polite");
+    if (!quiet) said.textContent = "loading…";
     try {
-      const found = /** @type {RequestList} */ (await App.data.requestList(query));
-      if (mine !== asked) return;
+      const found = /** @type {RequestList} */ (await App.data.questions().requests(query));
+      if (mine !== asked) return false;
       list.update(found.requests);
       groups.update(found.groups);
-      const cut = found.upTo === undefined ? "" : `; too many packets: none was read after ${Time.since(found.upTo)}`;
-      said.textContent = found.none ?? `${grouped(found.requests.length)} of ${plural(found.matched, "request")}${found.matched < found.count ? ` of ${grouped(found.count)} in all` : ""}${found.held && found.held < found.count ? `; this file holds the ${grouped(found.held)} slowest` : ""}${cut}`;
-      if (current) list.mark(found.requests.find((r) => r.id === current?.id) ?? null);
+      const cut = found.upTo === undefined ? "" : `; too many packets: none was read after ${Time.since(found.upTo)}`, late = found.since === undefined ? "" : `; those of the latest events, from ${Time.since(found.since)} on`;
+      said.textContent = found.none ?? `${grouped(found.requests.length)} of ${plural(found.matched, "request")}${found.matched < found.count ? ` of ${grouped(found.count)} in all` : ""}${found.held && found.held < found.count ? `; this file holds the ${grouped(found.held)} slowest` : ""}${cut}${late}`;
+      if (current) {
+        const at = found.requests.find((r) => current !== null && isSame(r, current));
+        current = at ?? current;
+        list.mark(at ?? null, !quiet);
+      }
+      return Boolean(found.behind);
     } catch (/** @type {any} */ error) {
       if (mine === asked) said.textContent = error.message;
     }
+    return false;
   }
 
-  words.addEventListener("input", () => { clearTimeout(pending); pending = setTimeout(fill, 200); });
+  words.addEventListener("input", () => { clearTimeout(pending); pending = setTimeout(() => fill(), 200); });
   words.addEventListener("keydown", (e) => { if (e.key === "Escape") words.blur(); e.stopPropagation(); });
   body.append(make("h2", {}, "Requests"), make("p", { class: "buttons" }, words, sort, most), make("p", { class: "options" }, view, button("refresh", () => fill()), button("CSV", () => Save.text("requests.csv", Save.csv(columns, list.order())), { "aria-label": "save the list as CSV" })), said, list, path, section("Percentiles of the total", groups));
   App.on("panel", (id, yes) => { const was = open; open = id === "requests" && yes; if (open && !was) fill(); });
-  App.on("view", () => { if (open && inView) { clearTimeout(pending); pending = setTimeout(fill, 300); } });
+  App.on("view", () => { if (open && inView) { clearTimeout(pending); pending = setTimeout(() => fill(), 300); } });
+  Renewal.renew(body, () => open, () => fill(true));
   App.overlay(Path.draw);
 }

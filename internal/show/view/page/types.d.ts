@@ -174,6 +174,33 @@ export interface Violations {
   raw?: { inverted: number; list: RawInversion[] };
 }
 
+/** A column of a histogram: where it is drawn, and how many messages took from..to ns. */
+export interface Bar {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+  from: number;
+  to: number;
+  n: number;
+}
+
+/** A message in a list of those whose delay is within limits. */
+export interface DelayedMessage {
+  sent: number;
+  delay: number;
+  from: number; // event
+  to: number;
+  link: number;
+  verdict: number;
+}
+
+export interface DelayedMessages {
+  count: number;
+  list: DelayedMessage[];
+  gone?: boolean; // the index has only a part of the timeline any more
+}
+
 /** A message that was received before it was sent by the stamps as they were recorded. */
 export interface RawInversion {
   sent: number;
@@ -331,7 +358,7 @@ export interface RequestLength {
 
 export interface TimelineRequest {
   id: number;
-  kind: "span" | "exchange";
+  kind: "span" | "exchange" | "http" | "http2" | "between";
   name: string;
   client: number; // row
   server: number;
@@ -346,7 +373,11 @@ export interface TimelineRequest {
   event: number;
   last: number;
   messages: number;
-  overlapping?: boolean;
+  status?: string;
+  again?: number; // packets of it that were sent again
+  peer?: string; // address of the server's end; of the client's, where the server alone was recorded
+  overlapping?: boolean; // it cannot be divided
+  alone?: boolean; // the other end was not recorded
 }
 
 /** Percentiles of the totals of requests of one name between two hosts. */
@@ -369,6 +400,8 @@ export interface RequestList {
   groups: RequestGroup[];
   none?: string; // why none are listed
   upTo?: number; // where packets are too many: of later ones none was read
+  since?: number; // of a timeline that grows: earlier requests are not listed
+  behind?: number; // events that have come since and were not looked at yet
 }
 
 /** A part of a critical path: a stretch of a row, or a message on its way from one. */
@@ -407,6 +440,8 @@ export interface RequestPath {
   like: number;
   contradiction?: boolean;
   locks?: LockWait[];
+  reaches?: boolean; // of a path between two events: it passes the first one's host
+  unordered?: boolean; // the clocks leave open which was first
 }
 
 /** A wait for a lock on a path, in ns. */
@@ -449,6 +484,7 @@ export interface StretchNumbers {
   links: LinkNumbers[];
   left: number;
   skipped?: Record<string, number>;
+  gone?: number; // ns of the stretch of which the index has nothing any more
   none?: string; // why nothing is counted
 }
 
@@ -595,6 +631,7 @@ export interface Column<R> {
   node?(row: R): Child;
   value?(row: R): number | string; // what to sort by
   number?: boolean;
+  spare?: boolean; // not shown where it is empty in all rows
 }
 
 export interface TableOptions<R> {
@@ -610,7 +647,7 @@ export interface TableOptions<R> {
 export interface Sheet<R> extends HTMLElement {
   update(rows: R[]): void;
   order(): R[];
-  mark(row: R | null): void;
+  mark(row: R | null, scroll?: boolean): void;
 }
 
 /** What a jump arrives at; event is -1 where events are not held one by one. */
@@ -774,6 +811,8 @@ export interface DataSource {
   events(from: number, count: number): Promise<TimelineEvent[]>;
   search(q: string, after: number, limit: number): Promise<Found>;
   requests(query: RequestQuery): Promise<RequestList>;
-  path(request: number): Promise<RequestPath>;
+  path(request: TimelineRequest): Promise<RequestPath>;
+  between(from: number, to: number): Promise<RequestPath>;
+  messages(query: Record<string, number>): Promise<DelayedMessages>;
   numbers(from: number, to: number, without: string): Promise<StretchNumbers>;
 }
