@@ -32,6 +32,7 @@ var needs = []struct {
 	{programs: "lttng-gen-tp", pkg: "liblttng-ust-dev", without: "traces that LTTng records"},
 	{programs: "sh", pkg: "dash", without: "experiments that run commands"},
 	{programs: "touch", pkg: "coreutils", without: "what agents' own lists permit"},
+	{programs: "curl", pkg: "curl", without: "whether quick starts end as written"},
 	{programs: "strace", pkg: "strace", without: "whether the first system calls of a command are recorded"},
 	{programs: "setpriv", pkg: "util-linux", without: "what is recorded where something is not permitted"},
 	{programs: "unshare", pkg: "util-linux", without: "what is recorded in namespaces"},
