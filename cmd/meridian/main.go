@@ -129,7 +129,7 @@ func newRoot() *rootCommand {
 	}
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n") // as `meridian version` prints it
 	root.PersistentFlags().BoolVar(&root.public, "public", false, "others may read what is written, as the umask says; else its user alone")
-	root.AddCommand(newAlign(), newConvert(), newSimulate(), newDemo(), newEvaluate(), newClock(), newRecord(), newSnapshot(), newView(), newRequests(), newTail(), newServer(), newAgent(), newRun(), newCompare(), newRunHost(), newRunDaemon(), newVersion())
+	root.AddCommand(newAlign(), newConvert(), newSimulate(), newDemo(), newEvaluate(), newClock(), newRecord(), newSnapshot(), newView(), newRequests(), newTail(), newServer(), newAgent(), newRun(), newCompare(), newRunHost(), newRunDaemon(), newVersion(), newMan())
 	for _, command := range root.Commands() {
 		command.DisableFlagsInUseLine = true
 	}
