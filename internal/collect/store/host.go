@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -43,6 +44,7 @@ type file struct {
 	found   int64 // bytes that an earlier process wrote, which may not be what it meant to
 	sum     uint32
 	dirty   bool
+	named   bool  // its name is on the disk
 	syncing int64 // have when the running sync began; -1 for none
 	sumNow  uint32
 
@@ -104,11 +106,9 @@ func (h *Host) Apply(c *wire.Chunk) error {
 // makeFolder makes the directory of a file.
 func (h *Host) makeFolder(name string) error {
 	dir := filepath.Join(h.dir, filepath.FromSlash(filepath.Dir(name)))
-	h.dirs[dir] = true
 	if dir == h.dir {
 		return nil
 	}
-	h.dirs[h.dir] = true
 	return h.store.disk.MkdirAll(dir)
 }
 
@@ -206,6 +206,9 @@ func (h *Host) begin() (files []File, dirs []string) {
 	h.syncing, h.dirty = h.dirty, h.syncing[:0]
 	for _, f := range h.syncing {
 		f.dirty, f.syncing, f.sum = false, f.have, f.sumNow
+		if !f.named { // the file is created when it is first written to, which may be long after it was added
+			h.dirs[filepath.Dir(f.path)], h.dirs[h.dir] = true, true
+		}
 		if f.f != nil {
 			files = append(files, f.f)
 		}
@@ -226,7 +229,7 @@ func (h *Host) end(ok bool) {
 	defer h.mu.Unlock()
 	for _, f := range h.syncing {
 		if ok {
-			f.durable = f.syncing
+			f.durable, f.named = f.syncing, true
 			h.tell(f.name)
 		} else {
 			// The system may have dropped the bytes that it could not write, and say nothing the next time.
@@ -248,7 +251,8 @@ func (h *Host) Stored() []wire.State {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var out []wire.State
-	for name, gap := range h.acked {
+	for _, name := range slices.Sorted(maps.Keys(h.acked)) {
+		gap := h.acked[name]
 		s := wire.State{Name: name}
 		if f := h.files[name]; f != nil {
 			s = f.state()

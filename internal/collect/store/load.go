@@ -197,7 +197,7 @@ func (h *Host) find(names []string) (err error) {
 		if err != nil {
 			return err
 		}
-		f.have, f.durable, f.found = size, size, size
+		f.have, f.durable, f.found, f.named = size, size, size, true // identify brings its name to the disk
 		h.bytes += size
 		if name == wire.Metadata {
 			if f.sumNow, err = sumOf(opened, size); err != nil {
