@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
@@ -137,7 +138,7 @@ func (f *agentFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer c.Close()
-	o.Conn, o.Log = c.Conn, log
+	o.Conn, o.Log = wire.Over(c.Conn), log
 	probes := newAgentProbes(f, f.dir, o.Session, args, c.Conn, log)
 	log("session %s, host %s: sending %s to %s", o.Session, o.Host, o.Dir, redacted(f.server))
 	r := recorder{dir: f.dir, args: append(f.recorderArgs(), args...), stderr: cmd.ErrOrStderr(), stdout: cmd.OutOrStdout(), log: log}
@@ -161,7 +162,7 @@ func (f *agentFlags) recordAndSend(ctx context.Context, o ship.Options, probes *
 	all.Go(func() error { beside(watching); return nil })
 	all.Go(func() (err error) {
 		defer watched()
-		sum, err = f.ship(shipping, o)
+		sum, err = f.ship(shipping, probes.conn, o)
 		return err
 	})
 	code, err = probes.beside(ctx, r)
@@ -194,13 +195,13 @@ func (f *agentFlags) outcome(code int, r *recorder, promise error) error {
 }
 
 // ship sends what is recorded. The agent is found like those that take commands, and says that it takes none.
-func (f *agentFlags) ship(ctx context.Context, o ship.Options) (sum ship.Summary, err error) {
+func (f *agentFlags) ship(ctx context.Context, c *nats.Conn, o ship.Options) (sum ship.Summary, err error) {
 	var said atomic.Pointer[wire.AgentStatus]
 	o.Tell = func(status *wire.AgentStatus) {
 		copied := *status
 		said.Store(&copied)
 	}
-	unserve, err := standby.Serve(o.Conn, f.host, o.Log, func() any { return said.Load() }, func([]byte) wire.HostState {
+	unserve, err := standby.Serve(c, f.host, o.Log, func() any { return said.Load() }, func([]byte) wire.HostState {
 		return wire.HostState{Host: f.host, State: wire.StateRefused, Error: "its agent takes no commands: start it with --standby"}
 	})
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"meridian/internal/collect/fetch"
 	"meridian/internal/collect/session"
 	"meridian/internal/collect/store"
+	"meridian/internal/collect/wire"
 	"meridian/internal/dirlock"
 )
 
@@ -128,7 +129,7 @@ func (f *serverFlags) run(cmd *cobra.Command) (err error) {
 		return err
 	}
 	defer end()
-	serverOptions := collect.ServerOptions{Conn: c, Name: f.name, Store: s, Log: log}
+	serverOptions := collect.ServerOptions{Conn: wire.Over(c), Name: f.name, Store: s, Log: log}
 	var archived *archive.Archive
 	if archiving != nil {
 		archiving.Store, archiving.Server, archiving.Log = s, f.name, log

@@ -209,7 +209,7 @@ func (p *serverProbes) record(ctx context.Context, session string) error {
 	}
 	r := recorder{dir: dir, args: append(f.recorderArgs(), args...), stdout: io.Discard, stderr: p.stderr, log: p.log}
 	p.log("session %s: this server exchanges clock probes, as host %s", session, p.host)
-	o := ship.Options{Conn: c, Host: p.host, Session: session, Dir: dir, Every: defaultBatch, Log: p.log}
+	o := ship.Options{Conn: wire.Over(c), Host: p.host, Session: session, Dir: dir, Every: defaultBatch, Log: p.log}
 	code, sum, err := f.recordAndSend(ctx, o, probes, &r, func(context.Context) {})
 	if err != nil {
 		return err

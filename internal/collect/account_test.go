@@ -16,6 +16,7 @@ import (
 	"meridian/format/ctf"
 	"meridian/internal/collect/ship"
 	"meridian/internal/collect/store"
+	"meridian/internal/collect/wire"
 	"meridian/internal/record"
 	"meridian/internal/retention"
 	"meridian/trace"
@@ -74,7 +75,7 @@ func (c *recorded) emit(n int) {
 func (c *recorded) agent() {
 	ledger := filepath.Join(c.dir, ".sent")
 	before, _ := os.ReadFile(ledger)
-	s, err := ship.New(ship.Options{Conn: c.connectAs("web"), Host: "web", Session: "s", Dir: c.dir, Held: c.held, Log: c.t.Logf})
+	s, err := ship.New(ship.Options{Conn: wire.Over(c.connectAs("web")), Host: "web", Session: "s", Dir: c.dir, Held: c.held, Log: c.t.Logf})
 	if err != nil {
 		c.t.Fatal(err)
 	}

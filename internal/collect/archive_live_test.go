@@ -20,6 +20,7 @@ import (
 	"meridian/internal/collect/archive"
 	"meridian/internal/collect/ship"
 	"meridian/internal/collect/store"
+	"meridian/internal/collect/wire"
 	"meridian/internal/s3"
 	"meridian/internal/s3/s3test"
 )
@@ -45,7 +46,7 @@ func TestAnArchiveKeepsUpWithAgentsThatSend(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := collect.NewServer(collect.ServerOptions{Conn: l.connect(), Name: "a", Store: s, Log: t.Logf})
+	server, err := collect.NewServer(collect.ServerOptions{Conn: wire.Over(l.connect()), Name: "a", Store: s, Log: t.Logf})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ func TestAnArchiveKeepsUpWithAgentsThatSend(t *testing.T) {
 		w := newTrace(t, filepath.Join(t.TempDir(), host), uint64(i))
 		c, ended := l.connectAs(host), make(chan struct{})
 		sending.Go(func() error {
-			o, err := ship.New(ship.Options{Conn: c, Host: host, Session: "night", Dir: w.dir, Ended: ended, Log: t.Logf})
+			o, err := ship.New(ship.Options{Conn: wire.Over(c), Host: host, Session: "night", Dir: w.dir, Ended: ended, Log: t.Logf})
 			if err != nil {
 				return err
 			}

@@ -52,7 +52,7 @@ type victim struct {
 func (c *chaos) startShipper(replicas int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	conn := c.connectTo(c.way.url(), nats.CustomInboxPrefix(wire.OfHost("web", "inbox")))
-	s, err := ship.New(ship.Options{Conn: conn, Host: "web", Session: "s", Dir: c.dir, Replicas: replicas, Chunk: 16 << 10, Window: 256 << 10})
+	s, err := ship.New(ship.Options{Conn: wire.Over(conn), Host: "web", Session: "s", Dir: c.dir, Replicas: replicas, Chunk: 16 << 10, Window: 256 << 10})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func testChaos(t *testing.T, seed uint64, strikes, servers, replicas int) {
 	ended := make(chan struct{})
 	close(ended)
 	conn := c.connectAs("web")
-	s, err := ship.New(ship.Options{Conn: conn, Host: "web", Session: "s", Dir: c.dir, Replicas: replicas, Ended: ended, Log: t.Logf})
+	s, err := ship.New(ship.Options{Conn: wire.Over(conn), Host: "web", Session: "s", Dir: c.dir, Replicas: replicas, Ended: ended, Log: t.Logf})
 	if err != nil {
 		t.Fatal(err)
 	}

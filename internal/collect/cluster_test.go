@@ -200,7 +200,7 @@ func (c *loaded) check() {
 func (c *loaded) agent() (conn *nats.Conn, stop func() ship.Summary) {
 	c.t.Helper()
 	conn = c.connectAs("web")
-	s, err := ship.New(ship.Options{Conn: conn, Host: "web", Session: "s", Dir: c.dir, Replicas: 2, Log: c.t.Logf})
+	s, err := ship.New(ship.Options{Conn: wire.Over(conn), Host: "web", Session: "s", Dir: c.dir, Replicas: 2, Log: c.t.Logf})
 	if err != nil {
 		c.t.Fatal(err)
 	}

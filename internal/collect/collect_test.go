@@ -80,7 +80,7 @@ func (l *lab) serve(name, dir string, disk store.Disk) (stop func()) {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	server, err := collect.NewServer(collect.ServerOptions{Conn: l.connect(), Name: name, Store: s, Log: l.t.Logf})
+	server, err := collect.NewServer(collect.ServerOptions{Conn: wire.Over(l.connect()), Name: name, Store: s, Log: l.t.Logf})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func (l *lab) shipOver(c *nats.Conn, o ship.Options) (sum ship.Summary) {
 	l.t.Helper()
 	ended := make(chan struct{})
 	close(ended)
-	o.Conn, o.Ended, o.Log = c, ended, l.t.Logf
+	o.Conn, o.Ended, o.Log = wire.Over(c), ended, l.t.Logf
 	s, err := ship.New(o)
 	if err != nil {
 		l.t.Fatal(err)

@@ -70,7 +70,7 @@ func TestEachServerThatHasFilesGetsTheMetadataWhereAnAgentGoesOnWithAnother(t *t
 func (c *releasing) runsToItsEnd() (end func() ship.Summary) {
 	c.t.Helper()
 	o := c.o
-	o.Conn = c.connectAs("web")
+	o.Conn = wire.Over(c.connectAs("web"))
 	s, err := ship.New(o)
 	if err != nil {
 		c.t.Fatal(err)

@@ -169,7 +169,7 @@ func TestWhatAServerNeverAcknowledgedIsComparedWhenTheHostHasItNoMore(t *testing
 	}
 	l.serve("a", dirs[0], store.OS{})
 	stopB := l.serve("b", dirs[1], store.OS{})
-	s, err := ship.New(ship.Options{Conn: l.connectAs("web"), Host: "web", Session: "s", Dir: dir, Replicas: 2, Log: t.Logf})
+	s, err := ship.New(ship.Options{Conn: wire.Over(l.connectAs("web")), Host: "web", Session: "s", Dir: dir, Replicas: 2, Log: t.Logf})
 	if err != nil {
 		t.Fatal(err)
 	}

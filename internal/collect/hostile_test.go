@@ -61,7 +61,7 @@ func besiege(t *testing.T, limits store.Limits) *siege {
 	t.Cleanup(s.broker.Close)
 	kept, err := store.New(s.servers, store.OS{}, limits)
 	must(err)
-	s.server, err = collect.NewServer(collect.ServerOptions{Conn: s.connect(s.keys.ServerKey()), Name: "a", Store: kept, Log: t.Logf})
+	s.server, err = collect.NewServer(collect.ServerOptions{Conn: wire.Over(s.connect(s.keys.ServerKey())), Name: "a", Store: kept, Log: t.Logf})
 	must(err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

@@ -37,7 +37,7 @@ func TestABrokerThatPermitsNoChunksIsToldAndTheAgentGoesOn(t *testing.T) {
 	said := make(chan string, 16)
 	ended := make(chan struct{})
 	close(ended)
-	s, err := ship.New(ship.Options{Conn: l.connectAs("web"), Host: "web", Session: "s", Dir: dir, Ended: ended, Log: func(format string, args ...any) {
+	s, err := ship.New(ship.Options{Conn: wire.Over(l.connectAs("web")), Host: "web", Session: "s", Dir: dir, Ended: ended, Log: func(format string, args ...any) {
 		select {
 		case said <- format + args[0].(error).Error():
 		default:

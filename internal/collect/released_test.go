@@ -44,7 +44,7 @@ func newReleasing(t *testing.T, replicas int) *releasing {
 func (c *releasing) begin() {
 	c.t.Helper()
 	o := c.o
-	o.Conn = c.connectAs("web")
+	o.Conn = wire.Over(c.connectAs("web"))
 	s, err := ship.New(o)
 	if err != nil {
 		c.t.Fatal(err)
@@ -204,7 +204,7 @@ func (l *lab) serveArchived(name, dir string, has func(ctx context.Context, sess
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	server, err := collect.NewServer(collect.ServerOptions{Conn: l.connect(), Name: name, Store: s, Archived: has, Log: l.t.Logf})
+	server, err := collect.NewServer(collect.ServerOptions{Conn: wire.Over(l.connect()), Name: name, Store: s, Archived: has, Log: l.t.Logf})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -269,7 +269,7 @@ func TestAnAgentIsNotDoneWhileItCannotReadItsDirectory(t *testing.T) {
 	c.serve("a", t.TempDir(), store.OS{})
 	c.grow()
 	o, ended := c.o, make(chan struct{})
-	o.Conn, o.Ended = c.connectAs("web"), ended
+	o.Conn, o.Ended = wire.Over(c.connectAs("web")), ended
 	s, err := ship.New(o)
 	if err != nil {
 		t.Fatal(err)

@@ -32,7 +32,7 @@ func newReplacing(t *testing.T, name string) *replacing {
 // begin runs an agent until ended is closed and servers have all, which looks at the directory again when it grows and at the end.
 func (c *replacing) begin() {
 	c.t.Helper()
-	s, err := ship.New(ship.Options{Conn: c.connectAs("web"), Host: "web", Session: "s", Dir: c.dir, Ended: c.ended, Log: c.t.Logf,
+	s, err := ship.New(ship.Options{Conn: wire.Over(c.connectAs("web")), Host: "web", Session: "s", Dir: c.dir, Ended: c.ended, Log: c.t.Logf,
 		Tell: func(x *wire.AgentStatus) {
 			copied := *x
 			c.status.Store(&copied)

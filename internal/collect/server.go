@@ -41,7 +41,7 @@ const pendingBytes = 64 << 20
 
 // ServerOptions say how a server works.
 type ServerOptions struct {
-	Conn  *nats.Conn
+	Conn  wire.Conn
 	Name  string // of this server among others
 	Store *store.Store
 	// Archived returns how many bytes of each file of a host's trace are archived; nil without an archive.
@@ -70,7 +70,7 @@ type Server struct {
 // stored is a host that is being stored.
 type stored struct {
 	host  *store.Host
-	subs  []*nats.Subscription
+	subs  []wire.Subscription
 	apply sync.Mutex   // one chunk at a time
 	heard atomic.Int64 // when the last chunk came, UnixNano
 }
@@ -98,15 +98,15 @@ func NewServer(o ServerOptions) (*Server, error) {
 // Run stores hosts until ctx ends. It closes neither the connection nor the store.
 func (s *Server) Run(ctx context.Context) error {
 	all, ctx := errgroup.WithContext(ctx)
-	open, err := s.o.Conn.Subscribe(wire.OpenToServer(s.o.Name), s.asked)
+	open, err := s.o.Conn.Subscribe(wire.OpenToServer(s.o.Name), 0, s.asked)
 	if err != nil {
 		return err
 	}
-	alive, err := s.o.Conn.Subscribe(wire.AllAgentsAlive, s.agentAlive)
+	alive, err := s.o.Conn.Subscribe(wire.AllAgentsAlive, 0, s.agentAlive)
 	if err != nil {
 		return err
 	}
-	others, err := s.o.Conn.Subscribe(wire.AllServersAlive, func(m *nats.Msg) { s.serverAlive(m.Data, time.Now()) })
+	others, err := s.o.Conn.Subscribe(wire.AllServersAlive, 0, func(m *nats.Msg) { s.serverAlive(m.Data, time.Now()) })
 	if err != nil {
 		return err
 	}
@@ -125,10 +125,10 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // all returns the subscriptions of all hosts.
-func (s *Server) all() []*nats.Subscription {
+func (s *Server) all() []wire.Subscription {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var subs []*nats.Subscription
+	var subs []wire.Subscription
 	for _, h := range s.stored {
 		subs = append(subs, h.subs...)
 	}
@@ -265,7 +265,7 @@ func (s *Server) answer(ctx context.Context) error {
 			answer.Error = s.advise(err)
 		}
 		answer.Version = wire.Version
-		if err := m.Respond(wire.Encode(answer)); err != nil && !wire.Lost(err) {
+		if err := s.o.Conn.Publish(m.Reply, wire.Encode(answer)); err != nil && !wire.Lost(err) {
 			s.complaints.about(host, "%v", err)
 		}
 		end()
@@ -316,15 +316,12 @@ func (s *Server) store(name string, host *store.Host) error {
 	h := &stored{host: host}
 	h.heard.Store(time.Now().UnixNano())
 	for _, subject := range []string{wire.OfHost(name, "data"), wire.OfHostServer(name, "fill", s.o.Name)} {
-		sub, err := s.o.Conn.Subscribe(subject, func(m *nats.Msg) { s.chunk(h, m.Data) })
+		sub, err := s.o.Conn.Subscribe(subject, pendingBytes, func(m *nats.Msg) { s.chunk(h, m.Data) })
 		if err != nil {
 			h.end()
 			return err
 		}
 		h.subs = append(h.subs, sub)
-		if err := sub.SetPendingLimits(-1, pendingBytes); err != nil {
-			return err
-		}
 	}
 	s.stored[name] = h
 	return nil

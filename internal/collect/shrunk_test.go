@@ -9,6 +9,7 @@ import (
 
 	"meridian/internal/collect/ship"
 	"meridian/internal/collect/store"
+	"meridian/internal/collect/wire"
 )
 
 func TestPacketsThatAreCutOffTheHostsFileAreCutOffTheServersToo(t *testing.T) {
@@ -17,7 +18,7 @@ func TestPacketsThatAreCutOffTheHostsFileAreCutOffTheServersToo(t *testing.T) {
 	dir, servers := filepath.Join(t.TempDir(), "trace"), t.TempDir()
 	w := newTrace(t, dir, 9)
 	l.serve("a", servers, store.OS{})
-	s, err := ship.New(ship.Options{Conn: l.connectAs("web"), Host: "web", Session: "s", Dir: dir, Log: t.Logf})
+	s, err := ship.New(ship.Options{Conn: wire.Over(l.connectAs("web")), Host: "web", Session: "s", Dir: dir, Log: t.Logf})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func TestAnAgentSaysWhyAServerDoesNotStoreIt(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			server, err := collect.NewServer(collect.ServerOptions{Conn: l.connect(), Name: "a", Store: s, Log: t.Logf})
+			server, err := collect.NewServer(collect.ServerOptions{Conn: wire.Over(l.connect()), Name: "a", Store: s, Log: t.Logf})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -72,7 +72,7 @@ func TestAnAgentSaysWhyAServerDoesNotStoreIt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			x, err := ship.New(ship.Options{Conn: l.connectAs("web"), Host: "web", Session: "s", Dir: w.dir, Log: t.Logf})
+			x, err := ship.New(ship.Options{Conn: wire.Over(l.connectAs("web")), Host: "web", Session: "s", Dir: w.dir, Log: t.Logf})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -61,6 +61,8 @@ type Part struct {
 	Packets      int64 `json:"packets"`
 	Acknowledged int64 `json:"acknowledged"` // that as many servers as are wanted had when they were there last
 	Lacking      int64 `json:"lacking"`      // packets beyond these
+	// Servers had what is acknowledged when they were there last.
+	Servers []string `json:"servers,omitempty"`
 }
 
 // New returns the account of a trace of which nothing is known.

@@ -21,7 +21,7 @@ func Ship(ctx context.Context, url string, o ship.Options) (sum ship.Summary, er
 		return sum, err
 	}
 	defer c.Close()
-	o.Conn = c
+	o.Conn = wire.Over(c)
 	o.Log = func(format string, args ...any) { fmt.Fprintf(os.Stderr, o.Host+": "+format+"\n", args...) }
 	s, err := ship.New(o)
 	if err != nil {

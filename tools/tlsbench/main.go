@@ -168,7 +168,7 @@ func (b *bench) once(ctx context.Context, variant string) (x taken, err error) {
 		return x, err
 	}
 	defer func() { err = errors.Join(err, kept.Close()) }()
-	s, err := collect.NewServer(collect.ServerOptions{Conn: server, Name: "bench", Store: kept})
+	s, err := collect.NewServer(collect.ServerOptions{Conn: wire.Over(server), Name: "bench", Store: kept})
 	if err != nil {
 		return x, err
 	}
@@ -185,7 +185,7 @@ func (b *bench) once(ctx context.Context, variant string) (x taken, err error) {
 func (b *bench) ship(ctx context.Context, c *nats.Conn) (x taken, err error) {
 	nothingMore := make(chan struct{})
 	close(nothingMore)
-	s, err := ship.New(ship.Options{Conn: c, Host: "web", Session: "s", Dir: b.trace, Chunk: b.chunk, Ended: nothingMore})
+	s, err := ship.New(ship.Options{Conn: wire.Over(c), Host: "web", Session: "s", Dir: b.trace, Chunk: b.chunk, Ended: nothingMore})
 	if err != nil {
 		return x, err
 	}

@@ -191,7 +191,7 @@ func (a *Agent) send(ctx context.Context, j *job) (problem string, err error) {
 	o := a.o.Ship
 	ended := make(chan struct{})
 	close(ended)
-	o.Conn, o.Host, o.Session, o.Dir, o.Ended, o.Silent, o.Log = a.o.Conn, a.o.Host, j.session, dir, ended, true, a.o.Log
+	o.Conn, o.Host, o.Session, o.Dir, o.Ended, o.Silent, o.Log = wire.Over(a.o.Conn), a.o.Host, j.session, dir, ended, true, a.o.Log
 	s, err := ship.New(o)
 	if err != nil {
 		return "", err

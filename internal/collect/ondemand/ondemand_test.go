@@ -63,7 +63,7 @@ func newLab(t *testing.T, settle time.Duration) *lab {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	server, err := collect.NewServer(collect.ServerOptions{Conn: l.connect(), Name: "s", Store: s, Log: t.Logf})
+	server, err := collect.NewServer(collect.ServerOptions{Conn: wire.Over(l.connect()), Name: "s", Store: s, Log: t.Logf})
 	if err != nil {
 		t.Fatal(err)
 	}

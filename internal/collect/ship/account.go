@@ -83,6 +83,9 @@ func (a *account) begin(now time.Time) error {
 
 // went enters a file that is not there any more and cannot be sent.
 func (a *account) went(name string, x spool.Part, now time.Time) {
+	if len(x.Servers) == 0 {
+		x.Servers = slices.Clone(a.Servers)
+	}
 	a.Gone[name], a.since[name] = x, now
 	if isChunk(name) {
 		a.Dropped += x.Size
@@ -184,7 +187,7 @@ func (a *account) release(now time.Time, peers map[string]*peer) error {
 		}
 		have := a.ofFile(f)
 		if have >= f.whole {
-			a.settle(f.name, spool.Part{Size: f.whole, Packets: f.walker.packets, Acknowledged: have}, peers)
+			a.settle(f.name, spool.Part{Size: f.whole, Packets: f.walker.packets, Acknowledged: have, Servers: a.Files[f.name].Servers}, peers)
 			if err := a.plan.d.forget(f); err != nil {
 				return err
 			}
@@ -220,7 +223,7 @@ func (a *account) ofFile(f *file) int64 {
 
 // partOf returns what servers have a file that is open, with the packets that would be lost now.
 func (a *account) partOf(f *file) (spool.Part, error) {
-	x := spool.Part{Size: f.whole, Packets: f.walker.packets, Acknowledged: a.ofFile(f)}
+	x := spool.Part{Size: f.whole, Packets: f.walker.packets, Acknowledged: a.ofFile(f), Servers: a.Files[f.name].Servers}
 	x.Lacking = x.Packets
 	if x.Acknowledged > 0 {
 		w := newWalker(f.name)
@@ -302,6 +305,11 @@ func (a *account) warn(err error) {
 
 // acknowledged returns what servers have of a file that is gone.
 func (a *account) acknowledged(name string, x spool.Part) int64 {
+	for _, p := range a.plan.peers {
+		if at := p.files[name]; p.state == open && at != nil && p.right(at, x.Servers) < at.have {
+			return min(x.Acknowledged, x.Size) // others acknowledged it, and this one may have other bytes
+		}
+	}
 	return min(max(x.Acknowledged, a.plan.acknowledged(name, a.replicas)), x.Size)
 }
 
@@ -357,6 +365,11 @@ func (a *account) save() error {
 	files, gone := make(map[string]spool.Part, len(a.plan.d.files)), maps.Clone(a.Gone)
 	for name, f := range a.plan.d.files {
 		x := spool.Part{Size: f.whole, Packets: f.walker.packets, Acknowledged: a.ofFile(f)}
+		if x.Acknowledged > 0 {
+			if x.Servers = a.plan.holders(name, x.Acknowledged, a.Files[name].Servers); len(x.Servers) == 0 {
+				x.Servers = a.Files[name].Servers
+			}
+		}
 		if x.Lacking = x.Packets; x.Acknowledged == x.Size {
 			x.Lacking = 0
 		}

@@ -38,7 +38,13 @@ func (s *Shipper) request(ctx context.Context, server string, request wire.Open)
 	ctx, cancel := context.WithTimeout(ctx, openWithin)
 	defer cancel()
 	inbox := s.o.Conn.NewInbox()
-	sub, err := s.o.Conn.SubscribeSync(inbox)
+	answers := make(chan *nats.Msg, 16) // more are not needed
+	sub, err := s.o.Conn.Subscribe(inbox, 0, func(m *nats.Msg) {
+		select {
+		case answers <- m:
+		default:
+		}
+	})
 	if err != nil {
 		return wire.Opened{}, err
 	}
@@ -48,16 +54,18 @@ func (s *Shipper) request(ctx context.Context, server string, request wire.Open)
 		if err := s.o.Conn.PublishRequest(subject, inbox, b); err != nil {
 			return wire.Opened{}, err
 		}
-		waiting, stop := context.WithTimeout(ctx, askAgain)
-		m, err := sub.NextMsgWithContext(waiting)
-		stop()
-		switch {
-		case err == nil && len(m.Data) == 0:
-			return wire.Opened{}, nats.ErrNoResponders // by which the broker answers
-		case err == nil:
+		again := time.NewTimer(askAgain)
+		select {
+		case <-ctx.Done():
+			again.Stop()
+			return wire.Opened{}, ctx.Err()
+		case m := <-answers:
+			again.Stop()
+			if len(m.Data) == 0 {
+				return wire.Opened{}, nats.ErrNoResponders // by which the broker answers
+			}
 			return wire.Decode[wire.Opened](m.Data)
-		case ctx.Err() != nil || waiting.Err() == nil:
-			return wire.Opened{}, err
+		case <-again.C:
 		}
 	}
 }
@@ -95,7 +103,7 @@ func (s *Shipper) sums(a answer, now time.Time) {
 		switch x := states[name]; {
 		case s.d.files[name] != nil || at.unsure || !at.cutting.IsZero():
 		case x.Have < at.have: // it has another disk, and is asked anew
-			p.state, p.retry = idle, now
+			s.rests(p, now)
 			return
 		default:
 			p.gone[name] = x

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -79,7 +80,8 @@ func (d *directory) scan() error {
 			}
 		}
 	}
-	for name, f := range d.files {
+	for _, name := range slices.Sorted(maps.Keys(d.files)) {
+		f := d.files[name]
 		if listed[name] || f.gone {
 			continue
 		}

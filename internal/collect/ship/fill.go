@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -45,7 +46,8 @@ func (p *plan) eachLacking(f func(from, to *peer, name string, most int64) bool)
 		if from.state != open {
 			continue
 		}
-		for name, at := range from.files {
+		for _, name := range slices.Sorted(maps.Keys(from.files)) {
+			at := from.files[name]
 			if p.d.files[name] != nil || !p.hasMost(from, name, at.have) {
 				continue
 			}
@@ -64,7 +66,8 @@ func (p *plan) eachUnsure(f func(from, to *peer, name string)) {
 		if to.state != open || len(p.peers) < 2 {
 			continue
 		}
-		for name, at := range to.files {
+		for _, name := range slices.Sorted(maps.Keys(to.files)) {
+			at := to.files[name]
 			if !at.unsure || p.d.files[name] != nil {
 				continue
 			}
@@ -187,11 +190,11 @@ func (s *Shipper) askToCopy(ctx context.Context, c *copied) (int64, error) {
 	defer cancel()
 	request := wire.Encode(wire.Open{Version: wire.Version, Session: s.o.Session, Trace: s.d.trace,
 		Copy: &wire.Copy{To: c.to.name, File: c.name, From: c.at, Bytes: c.n}})
-	m, err := s.o.Conn.RequestWithContext(asked, wire.OfHostServer(s.o.Host, "open", c.from.name), request)
+	b, err := s.o.Conn.Request(asked, wire.OfHostServer(s.o.Host, "open", c.from.name), request)
 	if err != nil {
 		return 0, err
 	}
-	opened, err := wire.Decode[wire.Opened](m.Data)
+	opened, err := wire.Decode[wire.Opened](b)
 	if err == nil && opened.Error != "" {
 		err = errors.New(opened.Error)
 	}

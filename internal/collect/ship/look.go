@@ -2,6 +2,8 @@ package ship
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -29,7 +31,8 @@ func (s *Shipper) askReleased(ctx context.Context, all *errgroup.Group, now time
 			return
 		}
 	}
-	for _, p := range s.peers {
+	for _, name := range slices.Sorted(maps.Keys(s.peers)) {
+		p := s.peers[name]
 		if s.account.released.told[p.name] != nil || now.Before(p.look) {
 			continue
 		}

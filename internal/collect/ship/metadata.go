@@ -3,6 +3,8 @@ package ship
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -79,7 +81,8 @@ func (s *Shipper) describe(ctx context.Context, all *errgroup.Group, now time.Ti
 	if !s.fits() {
 		return nil
 	}
-	for _, p := range s.peers {
+	for _, name := range slices.Sorted(maps.Keys(s.peers)) {
+		p := s.peers[name]
 		if !s.undescribed(p) || now.Before(p.describe) {
 			continue
 		}

@@ -48,9 +48,11 @@ type progress struct {
 	// cutting is when the server was told to drop all behind have. Until it says that it has, nothing behind it is sent: the server has other
 	// bytes there, which its acks would count. Zero: nothing is to be dropped.
 	cutting time.Time
+	cutTold bool // of the cutting
 	// unsure is that the directory had the file no more when the server said what it has of it: that may be other bytes than were recorded,
 	// if it was never acknowledged and the server lost power since.
 	unsure bool
+	known  int64 // of have, what is not: it was acknowledged to this agent
 	// cleared is that the server has no bytes of the file that this one has replaced, once it has dropped what it was told to.
 	cleared bool
 }
@@ -76,6 +78,15 @@ const (
 	stuckAfter = time.Second            // with bytes on their way and no ack: some were lost
 	retryAfter = time.Second
 )
+
+// right returns how many bytes of a file that is gone are on the server as they were recorded, as far as that is known. had are the servers that acknowledged
+// it; if these are not known, what a server has is taken for it.
+func (p *peer) right(at *progress, had []string) int64 {
+	if !at.unsure || len(had) == 0 || slices.Contains(had, p.name) {
+		return at.have
+	}
+	return min(at.known, at.have)
+}
 
 func (p *peer) of(name string) *progress {
 	at := p.files[name]
@@ -111,7 +122,7 @@ func (p *peer) back(at *progress, now time.Time) {
 // cut has a server drop what it has of a file behind an offset.
 func (p *peer) cut(at *progress, to int64, now time.Time) {
 	p.onWay -= at.sent - at.have
-	at.have, at.sent, at.sample, at.cutting = to, to, sending{}, now
+	at.have, at.sent, at.sample, at.cutting, at.cutTold = to, to, sending{}, now, false
 }
 
 // overtaken has files sent again of which something was lost: what was sent later has come. As long as other files grow, nothing else would show it.
@@ -141,7 +152,14 @@ func (p *peer) opened(d *directory, trusted bool, now time.Time, have []wire.Sta
 		if f == nil { // the recorder has dropped it since: the account asks how much of it came
 			at := before[s.Name]
 			sure := at == nil && trusted || at != nil && !at.unsure && at.have == s.Have && at.cutting.IsZero()
-			p.files[s.Name], p.gone[s.Name] = &progress{sent: s.Have, have: s.Have, unsure: !sure}, s
+			was := int64(0)
+			if at != nil {
+				was = at.have
+				if at.unsure {
+					was = min(at.known, at.have)
+				}
+			}
+			p.files[s.Name], p.gone[s.Name] = &progress{sent: s.Have, have: s.Have, unsure: !sure, known: was}, s
 			continue
 		}
 		same, err := matching(f, &s)
@@ -205,7 +223,7 @@ func (p *peer) acked(a *wire.Ack, now time.Time) {
 			if s.Have > at.have {
 				continue
 			}
-			at.cutting = time.Time{}
+			at.cutting, at.cutTold = time.Time{}, false
 		}
 		switch {
 		case s.Have > at.have:

@@ -69,7 +69,12 @@ func (a *account) note(name string, x spool.Part) {
 	if x.Acknowledged <= 0 {
 		return
 	}
-	f := spool.Released{File: name, Bytes: x.Acknowledged, Packets: max(x.Packets-x.Lacking, 0), Servers: a.plan.holders(name, x.Acknowledged)}
+	f := spool.Released{File: name, Bytes: x.Acknowledged, Packets: max(x.Packets-x.Lacking, 0), Servers: a.plan.holders(name, x.Acknowledged, x.Servers)}
+	for _, server := range x.Servers { // an earlier agent sent it, and others may store the host now
+		if !slices.Contains(f.Servers, server) {
+			f.Servers = append(f.Servers, server)
+		}
+	}
 	if len(f.Servers) == 0 {
 		f.Servers = slices.Clone(a.Servers)
 	}
@@ -77,10 +82,10 @@ func (a *account) note(name string, x spool.Part) {
 	a.released.pending = append(a.released.pending, f)
 }
 
-// holders returns the servers that have so much of a file.
-func (p *plan) holders(name string, bytes int64) (names []string) {
+// holders returns the servers that have so much of a file, of which others may have acknowledged it before.
+func (p *plan) holders(name string, bytes int64, had []string) (names []string) {
 	for _, s := range p.peers {
-		if at := s.files[name]; s.state == open && at != nil && at.have >= bytes {
+		if at := s.files[name]; s.state == open && at != nil && s.right(at, had) >= bytes {
 			names = append(names, s.name)
 		}
 	}
@@ -120,10 +125,13 @@ func (a *account) review() {
 		if _, is := a.Gone[name]; is || a.plan.d.files[name] != nil {
 			continue // which counts by itself
 		}
-		here := int64(0)
+		here, unsure := int64(0), make(map[string]int64)
 		for _, s := range a.plan.peers {
 			if at := s.files[name]; s.state == open && at != nil {
-				here = max(here, at.have)
+				right := s.right(at, x.Servers)
+				if here = max(here, right); right < at.have {
+					unsure[s.name] = at.have
+				}
 			}
 		}
 		if here >= x.Bytes {
@@ -132,7 +140,11 @@ func (a *account) review() {
 		r.wanted = true
 		most, copies, unknown := here, 0, len(x.Servers) == 0
 		for server, told := range r.told {
-			if have := told[name]; have >= x.Bytes && r.documents[server] == a.plan.d.metadata.sum {
+			have := told[name]
+			if have <= unsure[server] {
+				continue // it may be other bytes
+			}
+			if have >= x.Bytes && r.documents[server] == a.plan.d.metadata.sum {
 				copies++
 			} else if have >= x.Bytes {
 				unknown = true // until it has the metadata

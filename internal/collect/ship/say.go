@@ -3,8 +3,6 @@ package ship
 import (
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"meridian/internal/collect/wire"
 )
 
@@ -66,9 +64,9 @@ func (s *Shipper) say(sum Summary) {
 	if s.o.Tell != nil {
 		s.o.Tell(&status)
 	}
-	message := &nats.Msg{Subject: wire.OfHost(s.o.Host, "alive"), Data: wire.Encode(status)}
+	reply := ""
 	if len(status.Servers) < s.o.Replicas {
-		message.Reply = s.hello
+		reply = s.hello
 	}
-	_ = s.o.Conn.PublishMsg(message) // the next one comes in a second
+	_ = s.o.Conn.PublishRequest(wire.OfHost(s.o.Host, "alive"), reply, wire.Encode(status)) // the next one comes in a second
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -19,7 +20,7 @@ import (
 
 // Options say what is sent and how. A field that is 0 has the default.
 type Options struct {
-	Conn          *nats.Conn // with an inbox below the host's subjects: nats.CustomInboxPrefix(wire.OfHost(host, "inbox"))
+	Conn          wire.Conn // with an inbox below the host's subjects: nats.CustomInboxPrefix(wire.OfHost(host, "inbox"))
 	Host, Session string
 	Dir           string
 	Replicas      int           // servers that must have everything, 1
@@ -30,6 +31,8 @@ type Options struct {
 	Compress      bool          // by zstd
 	Classes       Classes       // DefaultClasses
 	Held          int64         // bytes of removed files that wait to be sent, at most, 16 MiB
+	// Watcher says when Dir may have grown; nil for one that the system tells. Run closes it.
+	Watcher *watch.Watcher
 	// Ended is closed when nothing is recorded any more; Run then returns when all is acknowledged. nil: never.
 	Ended <-chan struct{}
 	// Tell adds to what is said of this host each second; nil for nothing.
@@ -68,10 +71,11 @@ func (o Options) withDefaults() Options {
 
 // Pauses of the shipper.
 const (
-	statusEvery = time.Second
-	lookEvery   = 500 * time.Millisecond // where the system gives no notice of growth
-	checkEvery  = 250 * time.Millisecond // servers that are silent or stuck
-	behindEvery = 10 * time.Millisecond  // the directory, while more is to be sent than may be on the way: a mark passes it
+	lookEvery  = 500 * time.Millisecond // where the system gives no notice of growth
+	checkEvery = 250 * time.Millisecond // servers that are silent or stuck
+	// checksPerStatus is how many checks there are to a status: it comes each second.
+	checksPerStatus = 4
+	behindEvery     = 10 * time.Millisecond // the directory, while more is to be sent than may be on the way: a mark passes it
 )
 
 // Summary is what became of a trace, since the account of its directory began.
@@ -107,6 +111,7 @@ type Shipper struct {
 	message   int64   // bytes that a message may carry
 	budget    float64 // bytes that Rate permits now
 	spent     time.Time
+	checks    int
 	ended     bool
 	warned    string
 	unread    error // why the directory could not be read to its end when it was looked at last
@@ -127,8 +132,8 @@ func New(o Options) (*Shipper, error) {
 	if err := errors.Join(wire.CheckHost(o.Host), wire.CheckSession(o.Session)); err != nil {
 		return nil, err
 	}
-	if own := wire.OfHost(o.Host, "inbox"); o.Conn.Opts.InboxPrefix != own {
-		return nil, fmt.Errorf("answers on the connection go to %q, and servers answer host %s at %s only", o.Conn.Opts.InboxPrefix, o.Host, own)
+	if own := wire.OfHost(o.Host, "inbox"); o.Conn.InboxPrefix() != own {
+		return nil, fmt.Errorf("answers on the connection go to %q, and servers answer host %s at %s only", o.Conn.InboxPrefix(), o.Host, own)
 	}
 	s := &Shipper{
 		o: o, d: newDirectory(o.Dir, o.Classes), peers: make(map[string]*peer),
@@ -158,21 +163,20 @@ func (s *Shipper) Run(ctx context.Context) (sum Summary, err error) {
 	for subject, take := range map[string]nats.MsgHandler{
 		wire.OfHost(s.o.Host, "ack"): take(ctx, s.acks), wire.AllServersAlive: take(ctx, s.statuses),
 	} {
-		sub, err := s.o.Conn.Subscribe(subject, take)
+		sub, err := s.o.Conn.Subscribe(subject, 0, take)
 		if err != nil {
 			return sum, err
 		}
 		defer func() { _ = sub.Unsubscribe() }() // the connection may be gone
 	}
 	s.hello = s.o.Conn.NewInbox()
-	sub, err := s.o.Conn.Subscribe(s.hello, take(ctx, s.statuses))
+	sub, err := s.o.Conn.Subscribe(s.hello, 0, take(ctx, s.statuses))
 	if err != nil {
 		return sum, err
 	}
 	defer func() { _ = sub.Unsubscribe() }() // the connection may be gone
 	all.Go(func() error { return s.watch(ctx) })
-	status, check := time.NewTicker(statusEvery), time.NewTicker(checkEvery)
-	defer status.Stop()
+	check := time.NewTicker(checkEvery)
 	defer check.Stop()
 	ended := s.o.Ended
 	if err := s.scan(); err != nil {
@@ -215,20 +219,27 @@ func (s *Shipper) Run(ctx context.Context) (sum Summary, err error) {
 		case l := <-s.told:
 			s.released(l)
 		case <-check.C:
-			now := time.Now()
-			s.check(ctx, &all, now)
-			s.askReleased(ctx, &all, now)
-			if err = errors.Join(s.describe(ctx, &all, now), s.cut(now)); err == nil {
-				err = s.fill(ctx, &all)
-			}
-		case now := <-status.C:
-			s.beat(now)
+			err = s.tend(ctx, &all, time.Now())
 		case <-more:
 		}
 		if err != nil {
 			return s.account.sum(), err
 		}
 	}
+}
+
+// tend looks after servers, and tells how everything stands when it is time.
+func (s *Shipper) tend(ctx context.Context, all *errgroup.Group, now time.Time) error {
+	s.check(ctx, all, now)
+	s.askReleased(ctx, all, now)
+	err := errors.Join(s.describe(ctx, all, now), s.cut(now))
+	if err == nil {
+		err = s.fill(ctx, all)
+	}
+	if s.checks++; err == nil && s.checks%checksPerStatus == 0 {
+		s.beat(now)
+	}
+	return err
 }
 
 // take returns a handler that hands on what it understands.
@@ -242,64 +253,6 @@ func take[T any](ctx context.Context, to chan<- T) nats.MsgHandler {
 		case to <- v:
 		case <-ctx.Done():
 		}
-	}
-}
-
-// watch says when the directory may have grown. What is written waits for more meanwhile. While each look finds that the directory has grown, nothing
-// watches it: every write would wake the process during the pause, and tell nothing.
-func (s *Shipper) watch(ctx context.Context) error {
-	w := watch.New()
-	w.Add(s.o.Dir)
-	for w.Wait(ctx, 0, lookEvery) == nil {
-		s.grew.Store(false)
-		s.look(ctx)
-		for flows := w.Grown(); flows && s.grew.Swap(false) && w.Sleep(ctx, 0) == nil; {
-			s.look(ctx)
-		}
-	}
-	return w.Close()
-}
-
-// look has the directory looked at, and pauses.
-func (s *Shipper) look(ctx context.Context) {
-	word(s.words)
-	s.rest(ctx)
-}
-
-// rest pauses for Every, and for behindEvery from when more waits than may be on the way, if that ends earlier.
-func (s *Shipper) rest(ctx context.Context) {
-	end := time.NewTimer(s.o.Every)
-	defer end.Stop()
-	var short <-chan time.Time
-	fell := s.fell
-	for {
-		if s.behind.Load() && short == nil {
-			short, fell = time.After(behindEvery), nil
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-end.C:
-			return
-		case <-short:
-			return
-		case <-fell:
-		}
-	}
-}
-
-// isBehind notes whether more waits than may be on the way.
-func (s *Shipper) isBehind(is bool) {
-	if s.behind.Swap(is) != is && is {
-		word(s.fell)
-	}
-}
-
-// word puts a word into a channel that has room for one.
-func word(to chan<- struct{}) {
-	select {
-	case to <- struct{}{}:
-	default: // one is there
 	}
 }
 
@@ -344,7 +297,7 @@ func (s *Shipper) cutBack(f *file, to int64, now time.Time) error {
 		if p.state != open || f.gone || max(at.sent, at.have) <= to {
 			continue
 		}
-		p.state, p.retry = idle, now
+		s.rests(p, now)
 		if err := s.publish(&wire.Chunk{Kind: wire.Cut, File: f.name, Offset: to}, nil); err != nil { // behind the chunks
 			return err
 		}
@@ -370,7 +323,8 @@ func (s *Shipper) meet(ctx context.Context, all *errgroup.Group, x wire.ServerSt
 func (s *Shipper) check(ctx context.Context, all *errgroup.Group, now time.Time) {
 	s.plan.peers = s.plan.peers[:0]
 	var free []*peer
-	for name, p := range s.peers {
+	for _, name := range slices.Sorted(maps.Keys(s.peers)) {
+		p := s.peers[name]
 		if now.Sub(p.seen) > deadAfter {
 			if p.state == open {
 				s.o.Log("server %s is silent", name)
@@ -380,7 +334,7 @@ func (s *Shipper) check(ctx context.Context, all *errgroup.Group, now time.Time)
 			continue
 		}
 		if p.state == open && p.onWay > 0 && now.Sub(p.progress) > stuckAfter {
-			p.state, p.retry = idle, now // something was lost on the way: ask how far it is
+			s.rests(p, now) // something was lost on the way: ask how far it is
 		}
 		if p.state == open && p.documentSent != p.document && now.Sub(p.sentAt) > stuckAfter {
 			p.documentSent = p.document
@@ -438,7 +392,7 @@ func (s *Shipper) open(a answer) error {
 		a.err = p.opened(s.d, slices.Contains(s.account.Servers, p.name), now, a.opened.Files)
 	}
 	if errors.Is(a.err, nats.ErrReconnectBufExceeded) { // the broker is away, which the connection tells
-		p.state, p.retry = idle, now.Add(retryAfter)
+		s.rests(p, now.Add(retryAfter))
 		return nil
 	}
 	if a.err != nil {
@@ -450,17 +404,22 @@ func (s *Shipper) open(a answer) error {
 	return s.cut(now)
 }
 
-// cut tells servers what they have to drop, again and again until they have.
+// cut tells servers what they have to drop. One that does not say that it has is asked anew what it has: it may have been started again, and listens no more.
 func (s *Shipper) cut(now time.Time) error {
 	for _, p := range s.plan.peers {
 		if p.state != open {
 			continue
 		}
-		for name, at := range p.files {
+		for _, name := range slices.Sorted(maps.Keys(p.files)) {
+			at := p.files[name]
 			if at.cutting.IsZero() || now.Sub(at.cutting) < stuckAfter {
 				continue
 			}
-			at.cutting = now
+			if at.cutTold {
+				s.rests(p, now)
+				break
+			}
+			at.cutting, at.cutTold = now, true
 			if err := s.publish(&wire.Chunk{Kind: wire.Cut, File: name, Offset: at.have}, p); err != nil {
 				return err
 			}
@@ -474,7 +433,14 @@ func (s *Shipper) failed(p *peer, why string, now time.Time) {
 	if s.troubles.add(p.name, why, now) {
 		s.o.Log("server %s: %s", p.name, why)
 	}
-	p.state, p.retry = idle, now.Add(retryAfter)
+	s.rests(p, now.Add(retryAfter))
+}
+
+// rests has a server store the host no more, and not asked to before an instant. It has told what it had of files that are gone at some time before; what it has
+// acknowledged since is not in that, so it is to tell again.
+func (s *Shipper) rests(p *peer, until time.Time) {
+	p.state, p.retry = idle, until
+	s.account.released.forget(p.name)
 }
 
 func (s *Shipper) acked(a wire.Ack) {

@@ -108,7 +108,7 @@ type job struct {
 func (a *Agent) begin(ctx context.Context, x *order, continued bool) error {
 	j := &job{dir: filepath.Join(a.o.Dir, x.Session), order: x, ready: make(chan struct{}), ended: make(chan struct{}), sent: make(chan struct{})}
 	o := a.o.Ship
-	o.Conn, o.Host, o.Session, o.Dir, o.Ended, o.Tell, o.Log = a.o.Conn, a.o.Host, x.Session, j.dir, j.ended, j.tell(&a.said), a.o.Log
+	o.Conn, o.Host, o.Session, o.Dir, o.Ended, o.Tell, o.Log = wire.Over(a.o.Conn), a.o.Host, x.Session, j.dir, j.ended, j.tell(&a.said), a.o.Log
 	s, err := ship.New(o)
 	if err != nil {
 		return err

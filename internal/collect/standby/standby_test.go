@@ -74,7 +74,7 @@ func (l *lab) serve() (stop func()) {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	server, err := collect.NewServer(collect.ServerOptions{Conn: l.connect(), Name: "s", Store: s, Log: l.t.Logf})
+	server, err := collect.NewServer(collect.ServerOptions{Conn: wire.Over(l.connect()), Name: "s", Store: s, Log: l.t.Logf})
 	if err != nil {
 		l.t.Fatal(err)
 	}

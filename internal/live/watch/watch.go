@@ -28,11 +28,16 @@ type Watcher struct {
 
 // New returns a watcher of no directory. Where the system gives no notice of changes, it is one that only pauses.
 func New() *Watcher {
-	w := &Watcher{wanted: make(map[string]bool), woken: make(chan struct{}, 1)}
+	w := NewPolling()
 	if n, err := fsnotify.NewWatcher(); err == nil {
 		w.notify = n
 	}
 	return w
+}
+
+// NewPolling returns a watcher of no directory that gets no notice from the system: Wait returns after its longest pause, or by Wake.
+func NewPolling() *Watcher {
+	return &Watcher{wanted: make(map[string]bool), woken: make(chan struct{}, 1)}
 }
 
 // Add watches a directory, and those in it that are called "packets". The directory need not be there yet.
