@@ -169,6 +169,10 @@ chaos: ## agents, recorders, servers, brokers and disks of a collection killed, 
 	go test -count 1 -timeout 60m -v -run 'TestWhateverIsKilled|TestWhatIsDroppedBefore' ./internal/collect -rounds 100 -apart 5s $(FLAGS)
 	go test -count 1 -timeout 60m -v -run TestProcessesThatAreKilled ./cmd/meridian -chaos-rounds 100 -chaos-apart 5s $(FLAGS)
 
+.PHONY: simulation
+simulation: ## 10,000 seeded schedules of faults of a collection in virtual time, and three planted bugs; a minute of 2 cores
+	go test -count 1 -timeout 60m -v -run 'TestNoSchedule|TestPlanted' ./internal/collect/simulation -schedules 10000 $(FLAGS)
+
 live-packets: ## memory of the live path over 2 million packets
 	go test -count 1 -v ./internal/live -run TestMemoryIsFlatOverALongRunOfPackets -packets-long 2000000
 

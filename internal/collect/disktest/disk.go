@@ -5,8 +5,10 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -53,10 +55,11 @@ func (d *Disk) Cut() *Disk {
 		}
 		next.entries[path], next.durable[path] = left[n], left[n]
 	}
-	for path, n := range d.durable {
-		keep(path, n)
+	for _, path := range slices.Sorted(maps.Keys(d.durable)) { // the same seed, the same disk
+		keep(path, d.durable[path])
 	}
-	for path, n := range d.entries { // new names, and files that were renamed
+	for _, path := range slices.Sorted(maps.Keys(d.entries)) { // new names, and files that were renamed
+		n := d.entries[path]
 		if d.durable[path] != n && d.r.IntN(2) == 0 {
 			keep(path, n)
 		}
@@ -92,6 +95,25 @@ func (d *Disk) Durable(dir string) map[string][]byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return content(d.durable, dir, func(n *inode) []byte { return n.synced })
+}
+
+// Synced returns how many bytes of a file are there after a power cut, whatever else is; 0 without the file.
+func (d *Disk) Synced(path string) int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if n := d.durable[path]; n != nil {
+		return int64(len(n.synced))
+	}
+	return 0
+}
+
+// Sizes returns the sizes of the files below a directory after a power cut, whatever else is there.
+func (d *Disk) Sizes(dir string) map[string]int {
+	sizes := make(map[string]int)
+	for name, b := range d.Durable(dir) {
+		sizes[name] = len(b)
+	}
+	return sizes
 }
 
 func content(of map[string]*inode, dir string, bytes func(*inode) []byte) map[string][]byte {
@@ -162,8 +184,8 @@ func (d *Disk) ReadDir(dir string) ([]fs.DirEntry, error) {
 		return nil, fs.ErrNotExist
 	}
 	var out []fs.DirEntry
-	for path, n := range d.entries {
-		if filepath.Dir(path) == dir {
+	for _, path := range slices.Sorted(maps.Keys(d.entries)) {
+		if n := d.entries[path]; filepath.Dir(path) == dir {
 			out = append(out, entry{filepath.Base(path), n})
 		}
 	}

@@ -1,0 +1,102 @@
+package simulation
+
+import (
+	"bytes"
+	"encoding/binary"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"meridian/internal/collect/wire"
+)
+
+// audit compares what is on the disks of servers, after a power cut, with what was recorded:
+//
+//   - all that the directory has is on as many servers as are wanted, byte for byte;
+//   - what they lack of files that were dropped is counted as lost;
+//   - without a reason to lose anything nothing is lost, where all servers store the host; what is on others only may be counted as lost or away;
+//   - each packet is there once, or is in the count.
+func (w *world) audit() {
+	var recorded, lacking int64
+	disks := make([]map[string][]byte, len(w.servers))
+	for i, s := range w.servers {
+		disks[i] = s.view.left().Durable(hostDir)
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.recorder.wrote)) {
+		want := w.recorder.wrote[name]
+		have := w.have(disks, name, want)
+		lacks := int64(len(want)) - have
+		if name == wire.Metadata {
+			if lacks > 0 {
+				w.violate("fewer than %d servers have the metadata", w.replicas)
+			}
+			continue
+		}
+		recorded += int64(len(want))
+		if lacks > 0 && !w.recorder.gone[name] {
+			w.violate("%s: %d servers have %d bytes of %d", name, w.replicas, have, len(want))
+		}
+		lacking += lacks
+	}
+	sum := w.sum
+	if sum.Recorded != recorded {
+		w.violate("%d bytes were recorded, and the agent counts %d", recorded, sum.Recorded)
+	}
+	if lacking > sum.Lost+sum.Away {
+		w.violate("servers lack %d bytes, of which %d are counted as lost or away: %+v", lacking, sum.Lost+sum.Away, sum)
+	}
+	if sum.Lost > 0 && w.recorder.dropped == 0 && w.disks == 0 && w.replicas == len(w.servers) {
+		w.violate("%d bytes count as lost, and nothing lost any", sum.Lost)
+	}
+	if sum.Acknowledged+sum.Lost+sum.Away != sum.Recorded {
+		w.violate("not all is acknowledged, lost or away: %+v", sum)
+	}
+	w.auditNumbers(disks)
+}
+
+// have returns up to where as many servers as are wanted have a file as it was recorded.
+func (w *world) have(disks []map[string][]byte, name string, want []byte) int64 {
+	var have []int64
+	for i, disk := range disks {
+		got := disk[name]
+		n := 0
+		for n < min(len(got), len(want)) && got[n] == want[n] {
+			n++
+		}
+		if name == wire.Metadata && !bytes.Equal(got, want) {
+			n = 0
+		}
+		if w.replicas == len(disks) && len(got) > n && name != wire.Metadata {
+			w.violate("%s: %s has other bytes from %d on, %d in all, of a file of %d", name, w.servers[i].name, n, len(got), len(want))
+		}
+		have = append(have, int64(n))
+	}
+	slices.Sort(have)
+	return have[len(have)-w.replicas]
+}
+
+// auditNumbers reads the packets of all servers together as one does that fetches them: a number is in one place of one file.
+func (w *world) auditNumbers(disks []map[string][]byte) {
+	seen := make(map[uint64]string)
+	for _, disk := range disks {
+		for name, b := range disk {
+			if name == wire.Metadata || !bytes.HasPrefix(w.recorder.wrote[name], b) {
+				continue // other bytes are told of already where they count
+			}
+			for at := 0; at+64 <= len(b); {
+				number, size := binary.LittleEndian.Uint64(b[at+8:]), int(binary.LittleEndian.Uint64(b[at+56:])/8)
+				if at+size > len(b) {
+					break
+				}
+				if before, is := seen[number]; is && before != filepath.Base(name) {
+					w.violate("packet %d is in %s and in %s", number, before, name)
+				}
+				seen[number] = name
+				at += size
+			}
+		}
+	}
+	if missing := int64(w.recorder.number) - int64(len(seen)); missing > 0 && w.sum.Lost+w.sum.Away == 0 {
+		w.violate("%d packets are on no server, and none is counted as lost", missing)
+	}
+}
