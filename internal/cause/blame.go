@@ -226,7 +226,10 @@ func Typical(all []*Blame) map[Key]Item {
 		}
 		it := Item{Key: key, C: median(v.c), K: make(map[[2]int]int64)}
 		for p, list := range v.k {
-			it.K[p] = median(list)
+			list = append(list, make([]int64, len(v.c)-len(list))...) // the others did not depend on these clocks
+			if k := median(list); k != 0 {
+				it.K[p] = k
+			}
 		}
 		out[key] = it
 	}

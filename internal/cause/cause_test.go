@@ -438,3 +438,26 @@ func TestManyUnboundedMessagesDoNotOverflow(t *testing.T) {
 		t.Errorf("the largest are %v", can)
 	}
 }
+
+// Of five requests, one waited for what another host was asked before: its time depends on that host's clock, and that of like requests does not.
+func TestWhatFewLikeRequestsDependOnIsNotTypical(t *testing.T) {
+	theta := map[[2]int]Interval{{1, 2}: {Low: -10, High: 10, HasLow: true, HasHigh: true}}
+	key := Key{Host: 1, FromHost: -1, State: CPU}
+	var like []*Blame
+	for i := range int64(5) {
+		k := map[[2]int]int64{}
+		if i == 0 {
+			k[[2]int{1, 2}] = -1
+		}
+		like = append(like, &Blame{Items: []Item{{Key: key, C: 100 + i, K: k, Pieces: 1}}, Theta: theta})
+	}
+	typical := Typical(like)
+	if x := typical[key]; x.C != 102 || len(x.K) != 0 {
+		t.Fatalf("typical is %+v", x)
+	}
+	alone := &Blame{Items: []Item{{Key: key, C: 500, K: map[[2]int]int64{}}}, Theta: map[[2]int]Interval{}}
+	beyond := alone.Beyond(typical, 0)
+	if low, high := beyond.Range(&beyond.Items[0]); low != 398 || high != 398 {
+		t.Errorf("beyond is from %d to %d, not 398", low, high)
+	}
+}

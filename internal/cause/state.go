@@ -9,11 +9,14 @@ const (
 	RunQueue
 	Lock
 	Sleep
+	Timer // of an event loop: any of its tasks may have set it
 	Disk
+	Uninterruptible // waiting in the kernel, and for no disk
 	Device
 	Collector // of Go's garbage, for which a goroutine waited
 	Poller    // of Go's network: from a packet's arrival until the goroutine was made ready
 	SoftIRQ
+	Held // a packet, by the socket of its sender
 	Retransmission
 	DelayedACK
 	Acknowledgement
@@ -27,7 +30,7 @@ const (
 )
 
 var stateWords = [...]string{
-	CPU: "CPU", RunQueue: "run queue", Lock: "lock", Sleep: "sleep", Disk: "disk", Device: "timer or device", Collector: "garbage collector", Poller: "network poller", SoftIRQ: "softirq",
+	CPU: "CPU", RunQueue: "run queue", Lock: "lock", Sleep: "sleep", Timer: "timer of an event loop", Disk: "disk", Uninterruptible: "uninterruptible wait", Held: "held back by the sender's socket", Device: "timer or device", Collector: "garbage collector", Poller: "network poller", SoftIRQ: "softirq",
 	Retransmission: "retransmission", DelayedACK: "delayed ACK", Acknowledgement: "acknowledgement", AtHost: "at the host",
 	Peer: "peer and network (not recorded)", Unrecorded: "not recorded", WakeUnknown: "waiting (wake-up not recorded)",
 	WakerUnknown: "waiting (who woke is not recorded)", AskerUnknown: "waiting (who asked is not recorded)",
@@ -41,6 +44,7 @@ const (
 	NoWait    Wait = iota
 	ForLock        // for a word of memory for which several threads have waited
 	ForThread      // for something else that the thread did
+	ForTurn        // a request, which had come and was not read yet
 )
 
 // Words names a state for people, "" where slices do.
@@ -53,6 +57,8 @@ func (s State) Words(w Wait) string {
 		return stateWords[Lock]
 	case w == ForThread && s <= Disk:
 		return "another thread's " + stateWords[s]
+	case w == ForTurn:
+		return "queued behind " + stateWords[s]
 	}
 	return stateWords[s]
 }

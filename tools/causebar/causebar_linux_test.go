@@ -29,7 +29,7 @@ func TestPlantedSleepAndComputingAreOnThePathOfARequest(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for _, language := range []string{"python", "go"} {
-		b := bar{meridian: meridian, goroutines: true}
+		b := bar{meridian: meridian, goroutines: true, kernel: "net,sched,syscalls,sockets,disk"}
 		dir := t.TempDir()
 		order := []string{"", "sleep", "", "CPU", "lock", "", "delayed ACK", ""}
 		if err := b.record(threeHosts(t), dir, language, order); err != nil {

@@ -8,7 +8,8 @@
 // It needs root, python3, and Linux with BTF. Kinds: sleep (of the database, 30 ms), lock (held by a thread that sleeps 25 ms),
 // CPU (20 ms), run queue (three programs compete for the server's processor; Python alone), delayed ACK (write, write, read
 // without TCP_NODELAY). A lock counts as right also where it is named as the sleep of the thread that holds it, which it is.
-// Named alone and other than planted is wrong; several names with the right one among them, and names that say what is not
+// A request whose threads waited longer for a processor than was planted, by the kernel's own count (schedstat), was made slow by that: then the
+// run queue is right, and such requests are counted. Named alone and other than this is wrong; several names with the right one among them, and names that say what is not
 // known, are undecided.
 package main
 
@@ -50,12 +51,18 @@ type plant struct {
 }
 
 var planted = map[string]plant{
-	"sleep":       {1, 30e6, []string{"sleep on db", "another thread's sleep on db"}},
-	"lock":        {2, 20e6, []string{"lock on server", "another thread's sleep on server"}},
+	"sleep":       {1, 30e6, []string{"sleep on db", "another thread's sleep on db", anyTimer + " on db", "another thread's " + anyTimer + " on db"}},
+	"lock":        {2, 20e6, []string{"lock on server", "another thread's sleep on server", anyTimer + " on server", "another thread's " + anyTimer + " on server"}},
 	"CPU":         {3, 20e6, []string{"CPU on server", "another thread's CPU on server"}},
-	"run queue":   {4, 20e6, []string{"run queue on server", "another thread's run queue on server"}},
+	"run queue":   {4, 20e6, runQueues[:2]},
 	"delayed ACK": {5, 35e6, []string{"delayed ACK on server"}},
 }
+
+// anyTimer is what a path calls a time-out of epoll: the timer of any task of the program.
+const anyTimer = "timer of an event loop"
+
+// runQueues are right where threads waited longer for a processor than was planted.
+var runQueues = []string{"run queue on server", "another thread's run queue on server", "run queue on db", "another thread's run queue on db"}
 
 // kindsOf returns what is planted in a language: Go's goroutines cannot choose their processor.
 func kindsOf(language string) []string {
@@ -76,6 +83,7 @@ func main() {
 	flag.IntVar(&b.each, "each", 10, "requests of each kind; four times as many are not made slow")
 	flag.Uint64Var(&b.seed, "seed", 1, "of the order of requests")
 	flag.BoolVar(&b.goroutines, "goroutines", true, "read execution traces of the programs in Go beside the kernel's events")
+	flag.StringVar(&b.kernel, "kernel", "net,sched,syscalls,sockets,disk", "`GROUPS` of kernel events to record")
 	flag.BoolVar(&b.verbose, "v", false, "print what was named otherwise")
 	flag.StringVar(&b.keep, "keep", "", "keep the recordings in `DIR`")
 	flag.Parse()
@@ -106,6 +114,7 @@ type bar struct {
 	meridian string
 	each     int
 	seed     uint64
+	kernel   string // groups of events
 	verbose  bool
 	keep     string
 	// goroutines says that execution traces of programs in Go are read too.
@@ -157,14 +166,16 @@ type score struct {
 	language                string
 	right, undecided, wrong int
 	notSlow                 int
+	queued                  int // that waited longer for a processor than was planted
+	timers                  int // right ones named as any timer of the program
 	offSum                  int // requests whose pieces do not sum to them
 	others                  []string
 }
 
 func (s *score) String() string {
 	all := s.right + s.undecided + s.wrong
-	return fmt.Sprintf("%-6s  %3d planted: right %3d (%.0f %%), undecided %d, wrong %d; %d not slow; sums off %d", s.language, all, s.right,
-		100*float64(s.right)/float64(max(1, all)), s.undecided, s.wrong, s.notSlow, s.offSum)
+	return fmt.Sprintf("%-6s  %3d planted: right %3d (%.0f %%; %d of them as a timer of any task), undecided %d, wrong %d; %d waited longer for a processor; %d not slow; sums off %d",
+		s.language, all, s.right, 100*float64(s.right)/float64(max(1, all)), s.timers, s.undecided, s.wrong, s.queued, s.notSlow, s.offSum)
 }
 
 // run records the requests of one order and judges what is said of them.
@@ -184,6 +195,10 @@ func (b *bar) run(l *netlab.Lab, dir, language string) (score, error) {
 	if len(requests) != len(order) {
 		return score{}, fmt.Errorf("%d requests are listed of %d", len(requests), len(order))
 	}
+	delays, err := readDelays(dir)
+	if err != nil {
+		return score{}, err
+	}
 	s := score{language: language}
 	for i := range requests {
 		r := &requests[i]
@@ -195,19 +210,46 @@ func (b *bar) run(l *netlab.Lab, dir, language string) (score, error) {
 		case r.Path.Request.Total < planted[order[i]].least:
 			s.notSlow++
 		default:
-			s.judge(order[i], r)
+			s.judge(order[i], r, delays[i])
 		}
 	}
 	return s, nil
 }
 
-// judge counts what was named of one request.
-func (s *score) judge(kind string, r *request) {
+// readDelays returns how long the threads of server and database waited for a processor, ns by the number of the request.
+func readDelays(dir string) (map[int]int64, error) {
+	delays := make(map[int]int64)
+	for _, host := range []string{"server", "db"} {
+		text, err := os.ReadFile(filepath.Join(dir, host+".delays"))
+		if err != nil {
+			return nil, err
+		}
+		for line := range strings.Lines(string(text)) {
+			var number int
+			var ns int64
+			if n, _ := fmt.Sscan(line, &number, &ns); n == 2 {
+				delays[number] = max(delays[number], ns)
+			}
+		}
+	}
+	return delays, nil
+}
+
+// judge counts what was named of one request, whose threads waited so many ns for a processor.
+func (s *score) judge(kind string, r *request, delay int64) {
 	names := strings.Split(r.LongestBeyond, " or ")
-	is := func(name string) bool { return slices.Contains(planted[kind].right, name) }
+	right := planted[kind].right
+	if delay > planted[kind].least && kind != "run queue" {
+		s.queued++
+		right = slices.Concat(right, runQueues)
+	}
+	is := func(name string) bool { return slices.Contains(right, name) }
 	switch {
 	case len(names) == 1 && is(names[0]):
 		s.right++
+		if strings.Contains(names[0], anyTimer) {
+			s.timers++
+		}
 		return
 	case len(names) > 1 && slices.ContainsFunc(names, is), strings.Contains(r.LongestBeyond, "("), strings.HasPrefix(r.LongestBeyond, "timer or"), r.LongestBeyond == "":
 		s.undecided++
@@ -246,13 +288,19 @@ func (b *bar) record(l *netlab.Lab, dir, language string, order []string) error 
 	var outputs []*bytes.Buffer
 	for _, host := range []string{"db", "server", "client"} {
 		args := append([]string{"record", "-o", filepath.Join(dir, host), "--netns", l.Namespace(host), "--host", host,
-			"--kernel", "net,sched,irq,syscalls", "--quiet", "--"}, programs[host]...)
+			"--kernel", b.kernel, "--quiet", "--"}, programs[host]...)
 		c := l.Command(host, b.meridian, args...)
 		if c.Env = os.Environ(); language == "go" && host != "client" {
 			c.Env = append(c.Env, "CAUSEBAR_PLAYS="+host, "CAUSEBAR_ADDRESSES="+addresses[host], "CAUSEBAR_TRACE="+filepath.Join(dir, host+".trace"))
 		}
 		said := new(bytes.Buffer)
-		c.Stdout, c.Stderr = said, said
+		c.Stderr = said
+		out, err := os.Create(filepath.Join(dir, host+".delays"))
+		if err != nil {
+			return err
+		}
+		defer out.Close()
+		c.Stdout = out
 		if err := c.Start(); err != nil {
 			return err
 		}

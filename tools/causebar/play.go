@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"runtime"
 	rtrace "runtime/trace"
 	"sync"
@@ -59,6 +60,7 @@ func play(role, own, db string) error {
 	}()
 	defer func() { close(want); <-over }()
 	b := make([]byte, 16)
+	var waits delays
 	for {
 		if _, err := io.ReadFull(c, b); err != nil {
 			return ended(err)
@@ -84,6 +86,7 @@ func play(role, own, db string) error {
 		if _, err := io.ReadFull(up, b); err != nil {
 			return err
 		}
+		waits.tell(b)
 		if _, err := c.Write(b); err != nil {
 			return err
 		}
@@ -100,6 +103,7 @@ func playDB(own string) error {
 		return err
 	}
 	b := make([]byte, 16)
+	var waits delays
 	for {
 		if _, err := io.ReadFull(c, b); err != nil {
 			return ended(err)
@@ -107,10 +111,37 @@ func playDB(own string) error {
 		if binary.BigEndian.Uint32(b[4:]) == planted["sleep"].number {
 			time.Sleep(30 * time.Millisecond)
 		}
+		waits.tell(b)
 		if _, err := c.Write(b); err != nil {
 			return err
 		}
 	}
+}
+
+// delays tells how long the threads waited for a processor since the request before.
+type delays struct{ before int64 }
+
+func (d *delays) tell(request []byte) {
+	now := delayed()
+	fmt.Println(binary.BigEndian.Uint32(request), now-d.before)
+	d.before = now
+}
+
+// delayed returns how long the threads of this process have waited for a processor, ns (schedstat).
+func delayed() (total int64) {
+	files, err := filepath.Glob("/proc/self/task/*/schedstat")
+	if err != nil {
+		return 0
+	}
+	for _, file := range files {
+		var ran, waited int64
+		if text, err := os.ReadFile(file); err == nil { // else the thread has ended
+			if n, _ := fmt.Sscan(string(text), &ran, &waited); n == 2 {
+				total += waited
+			}
+		}
+	}
+	return total
 }
 
 // ended is no error where the other end closed the connection between two requests.

@@ -1,7 +1,7 @@
 # The server: it asks the database for each request, and is slow as a request says. One processor is kept busy for "run queue".
 import os, socket, struct, sys, threading, time
 
-from common import connect, read
+from common import connect, delayed, read
 
 def burn(seconds):
     end = time.thread_time() + seconds
@@ -40,6 +40,7 @@ db.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 listener = socket.create_server((sys.argv[1], 7000))
 c, _ = listener.accept()
 c.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+before = delayed()
 everywhere = os.sched_getaffinity(0)
 try:
     while True:
@@ -62,6 +63,9 @@ try:
             burn(0.0005)
         db.sendall(struct.pack('!IIQ', number, kind, 0))
         read(db, 16)
+        now = delayed()
+        print(number, now - before)
+        before = now
         c.sendall(struct.pack('!IIQ', number, kind, 0))
         for child in children:
             os.waitpid(child, 0)

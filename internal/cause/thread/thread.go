@@ -15,6 +15,9 @@
 // A wake-up from an interrupt says nothing of the thread that the interrupt met. Recordings without waker_context are walked by
 // what else tells: a softirq that is open, the calls of the threads.
 //
+// Where it is recorded which thread wrote and read which bytes, a packet is of the thread that wrote its last byte: it was held if that
+// call had ended before it left. A request is in its queue until its last byte is read.
+//
 // Goroutines of an execution trace are actors as threads are: what one waits for is the goroutine that made it ready, a timer, or the
 // network's poller. While it runs its thread's states tell the rest.
 //
@@ -66,6 +69,7 @@ type wake struct {
 	waker   int32   // -1 where not known
 	calling bool    // the waker was in a call
 	packet  *packet // the last received in the softirq
+	block   int     // 1 + the request to a device that an interrupt ended there just before; 0 for none
 }
 
 // call is a system call.
@@ -126,6 +130,10 @@ type Host struct {
 	releases map[uint64][]release // of a futex's word, in order of time
 	switches int64
 
+	wrote, read map[way][]transfer
+	blocks      []block // in order of their end
+	asked       map[blockKey]block
+
 	goroutines map[goroutineID]int32
 	on         map[int32]int32 // of threads, the goroutine that runs there
 }
@@ -135,6 +143,8 @@ type processor struct {
 	current int32
 	soft    int
 	last    *packet // received within the softirq
+	done    int64   // the end of the last request to a device
+	blocks  int     // and 1 + which it was
 }
 
 // World is hosts whose packets meet.
@@ -157,7 +167,7 @@ func (w *World) Host(number, row int) *Host {
 	if w.hosts[number] == nil {
 		w.hosts[number] = &Host{number: number, row: row, threads: make(map[int32]*thread), tenures: make(map[int32][]tenure), cpus: make(map[int32]*processor),
 			received: make(map[way][]*packet), sent: make(map[way][]*packet), owner: make(map[way]int32), words: make(map[uint64]map[int32]bool), releases: make(map[uint64][]release),
-			goroutines: make(map[goroutineID]int32), on: make(map[int32]int32)}
+			wrote: make(map[way][]transfer), read: make(map[way][]transfer), asked: make(map[blockKey]block), goroutines: make(map[goroutineID]int32), on: make(map[int32]int32)}
 	}
 	return w.hosts[number]
 }
@@ -197,9 +207,12 @@ func (t *thread) becomes(at int64, kind uint8, cpu int32, left int64) {
 	t.states = append(t.states, state{begin: at, kind: kind, left: left, cpu: cpu, call: t.in, wake: -1})
 }
 
+// States in which a thread is left (linux/sched.h), and the one that says that it would go on.
 const (
-	preempted       = 0x100
 	uninterruptible = 2
+	preempted       = 0x100
+	noLoad          = 0x400 // with uninterruptible: an idle thread of the kernel
+	rtLock          = 0x1000
 )
 
 // Switch adds that a processor went on from one thread to another; 0 is the idle one. A thread that is not followed has only its
@@ -258,6 +271,9 @@ func (h *Host) Wake(at int64, cpu, tid, waker int32, context uint8) {
 	}
 	if w.context == InSoftIRQ && w.packet == nil && c.last != nil && at-c.last.At < farPacket {
 		w.packet = c.last
+	}
+	if c.blocks > 0 && w.context != InThread && at-c.done < nearPacket && (c.last == nil || c.last.At < c.done) {
+		w.block, w.packet = c.blocks, nil
 	}
 	h.wakes = append(h.wakes, w)
 	t.states[len(t.states)-1].wake = int32(len(h.wakes) - 1)

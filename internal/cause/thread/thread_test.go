@@ -77,7 +77,15 @@ func (s *script) soft(host int, from, to int64) {
 
 // play adds the events in order of time.
 func (s *script) play(bounds func(row int, at int64) cause.Bounds) (*World, *wire.Set) {
-	m := &cause.Model{Hosts: []int{0, 1, 2}, Bounds: bounds, MinDelay: 1}
+	return s.playIn(&cause.Model{Hosts: []int{0, 1, 2}, Bounds: bounds, MinDelay: 1})
+}
+
+// playHosts adds them in a timeline of rows of these hosts.
+func (s *script) playHosts(rows []int) (*World, *wire.Set) {
+	return s.playIn(&cause.Model{Hosts: rows, MinDelay: 1})
+}
+
+func (s *script) playIn(m *cause.Model) (*World, *wire.Set) {
 	w, set := NewWorld(3, m), wire.NewSet()
 	slices.SortStableFunc(s.events, func(a, b scripted) int { return cmp.Compare(a.at, b.at) })
 	for _, e := range s.events {

@@ -1,6 +1,7 @@
 package thread
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sort"
@@ -22,6 +23,7 @@ type walk struct {
 	*World
 	pieces []cause.Piece
 	steps  int
+	met    *packet // the request that the walk came back to by the wake-up that it made
 }
 
 // waiter is a thread with what others wait for it for.
@@ -80,9 +82,9 @@ func (w *walk) add(of waiter, s cause.State, from, to int64, detail string) {
 	w.pieces = append(w.pieces, cause.Piece{Row: row, From: -1, Begin: from, End: to, Class: -1, Depth: of.depth, State: s, Wait: of.wait, Detail: detail})
 }
 
-// way adds a packet on its way.
+// way adds a packet on its way, from thread to thread where these are known.
 func (w *walk) way(sent, received *packet, depth int) {
-	w.pieces = append(w.pieces, cause.Piece{Row: w.hosts[received.Host].row, From: w.hosts[sent.Host].row, Begin: sent.At, End: received.At, Class: -1, Depth: depth})
+	w.pieces = append(w.pieces, cause.Piece{Row: w.hosts[received.Host].receiver(received), From: w.hosts[sent.Host].sender(sent), Begin: sent.At, End: received.At, Class: -1, Depth: depth})
 }
 
 // named says which packet one is.
@@ -208,27 +210,48 @@ func (w *walk) blocked(of waiter, th *thread, i int, from, t, bound int64, reque
 		}
 	}
 	switch {
+	case byItself && context != InThread && context != InSoftIRQ && c.loops():
+		w.add(of, cause.Timer, from, t, c.name)
 	case sleeps[c.name] || byItself && context != InThread && context != InSoftIRQ:
 		w.add(of, cause.Sleep, from, t, c.name)
+	case k.block > 0:
+		w.add(of, cause.Disk, from, t, of.h.blocks[k.block-1].words())
 	case context == InSoftIRQ && k.packet != nil:
 		return w.byPacket(of, s, k, from, t, bound, request)
-	case disks[c.name] || s.left&uninterruptible != 0:
-		w.add(of, cause.Disk, from, t, c.name)
+	case of.h.mayBeDisk(s, &c, from, t):
+		w.add(of, cause.Disk, from, t, cmp.Or(of.h.disk(of.tid, from, t), c.name))
 	case context == InThread && waker > 0 && waker != of.tid && of.depth < mostDepth:
 		next := waiter{h: of.h, tid: waker, wait: of.wait, depth: of.depth + 1}
 		if next.wait == cause.NoWait {
 			// A word for which one thread alone ever waits is where that thread is parked; what others wait for too is a lock.
-			if next.wait = cause.ForThread; c.name == "futex" && len(of.h.words[c.word]) > 1 {
+			if next.wait = cause.ForThread; c.name == "futex" && len(of.h.words[c.word]) > 1 || s.left&rtLock != 0 {
 				next.wait = cause.ForLock
 			}
 		}
 		w.thread(next, t, from, nil)
+	case s.sleepsDeeply():
+		w.add(of, cause.Uninterruptible, from, t, c.name)
 	case context == InHardIRQ || context == InNMI:
 		w.add(of, cause.Device, from, t, c.name)
 	default:
 		w.add(of, cause.WakerUnknown, from, t, c.name)
 	}
 	return from
+}
+
+// loops reports whether a call that timed out waits for several things at a time, so that its timer may be that of any task of the program.
+func (c *call) loops() bool { return waits[c.name] && c.word != 0 }
+
+// sleepsDeeply reports whether a thread waits uninterruptibly, as threads do for disks. Idle threads of the kernel look so too.
+func (s *state) sleepsDeeply() bool { return s.left&uninterruptible != 0 && s.left&noLoad == 0 }
+
+// mayBeDisk reports whether a wait is one for a disk: by its state or its call, and where requests to devices are recorded, by one that was done
+// meanwhile.
+func (h *Host) mayBeDisk(s *state, c *call, from, to int64) bool {
+	if !disks[c.name] && !s.sleepsDeeply() {
+		return false
+	}
+	return len(h.blocks) == 0 || h.disk(0, from, to) != ""
 }
 
 // byPacket resolves a wait that a packet ended.
@@ -245,7 +268,8 @@ func (w *walk) byPacket(of waiter, s *state, k *wake, from, t, bound int64, requ
 // answered goes on from a packet that ended a wait, which began at an instant. It returns how far back that led.
 func (w *walk) answered(of waiter, p *packet, begun, from, bound int64, request *packet) int64 {
 	if p == request || of.depth > mostDepth {
-		if p.At > bound && p == request {
+		if p == request {
+			w.met = p
 			w.add(of, cause.Unrecorded, bound, p.At, "")
 		}
 		return bound
@@ -264,14 +288,22 @@ func (w *walk) answered(of waiter, p *packet, begun, from, bound int64, request 
 }
 
 // waited returns the packet that a thread was woken by: of those that came just before on the processor, the last on a connection
-// that the thread sends on; else the last of all.
+// that the thread reads or sends on; else the last of all.
 func (h *Host) waited(k *wake, tid int32) *packet {
+	var own *packet
 	for i := sort.Search(len(h.all), func(i int) bool { return h.all[i].At > k.at }) - 1; i >= 0 && h.all[i].At > k.at-200_000; i-- {
-		if p := h.all[i]; p.cpu == k.packet.cpu && h.owner[wayOf(p.Packet).back()] == tid {
+		p := h.all[i]
+		if p.cpu != k.packet.cpu {
+			continue
+		}
+		if x, known := h.reader(p); known && x.tid == tid {
 			return p
 		}
+		if own == nil && h.owner[wayOf(p.Packet).back()] == tid {
+			own = p
+		}
 	}
-	return k.packet
+	return cmp.Or(own, k.packet)
 }
 
 // arrived goes on from a packet that a thread waited for, and returns where on its own clock the path came back to its host, and to
@@ -322,27 +354,36 @@ func (w *walk) away(q, request *packet, depth int) {
 			of.tid = who
 		}
 	}
+	if x, known := h.writer(q); known {
+		of.tid = x.tid
+	}
 	if first := w.of[q.Earlier]; q.Earlier != nil && first != nil && first.At > request.At {
 		w.add(of, cause.Retransmission, first.At, t, w.named(q))
 		t = first.At
 	}
 	t, of.tid = w.held(of, q, t, request.At)
+	mark := len(w.pieces)
 	w.thread(of, t, request.At, request)
+	w.inTurn(request, mark)
 }
 
 // held goes over what kept a packet that was sent when an acknowledgement came.
 func (w *walk) held(of waiter, s *packet, t, bound int64) (int64, int32) {
-	if s.after == nil || s.after.Length > 0 || s.At > t || s.after.At <= bound {
-		return t, of.tid
-	}
+	x, known := of.h.writer(s)
 	a := s.after
+	if a == nil && known {
+		a = of.h.acknowledged(s)
+	}
+	if a == nil || a.Length > 0 || s.At > t || a.At <= bound || known && x.at >= t {
+		return w.kept(of, s, t, bound)
+	}
 	q := w.other(a)
 	if q == nil {
-		return t, of.tid
+		return w.kept(of, s, t, bound)
 	}
 	d := before(w.hosts[q.Host].received[wayOf(s.Packet)], q.At)
 	if d == nil || w.other(d) == nil || w.other(d).At < bound {
-		return t, of.tid
+		return w.kept(of, s, t, bound)
 	}
 	w.add(of, cause.SoftIRQ, a.At, t, "")
 	w.way(q, a, of.depth)
@@ -371,10 +412,13 @@ func (w *walk) sent(of waiter, s *packet, bound int64) (int64, int32) {
 	if !s.inCall {
 		who = of.h.owner[wayOf(s.Packet)]
 	}
-	if s.after != nil {
-		return w.held(waiter{h: of.h, tid: who, wait: of.wait, depth: of.depth}, s, s.At, bound)
+	if x, known := of.h.writer(s); known {
+		who = x.tid
 	}
-	return max(bound, s.At), who
+	if s.At <= bound {
+		return bound, who
+	}
+	return w.held(waiter{h: of.h, tid: who, wait: of.wait, depth: of.depth}, s, s.At, bound)
 }
 
 // host walks a host of which packets alone are recorded: what it received from another between request and reply it is assumed to have

@@ -108,6 +108,16 @@ func (s *Set) Ends(connection int32, direction uint8) (from, to netip.AddrPort) 
 	return k[direction], k[1-direction]
 }
 
+// Way returns the connection of two addresses and the direction of what goes from the one to the other; false before a packet of it was added.
+func (s *Set) Way(from, to netip.AddrPort) (connection int32, direction uint8, known bool) {
+	k := key{from, to}
+	if from.Compare(to) > 0 {
+		k, direction = key{to, from}, 1
+	}
+	connection, known = s.number[k]
+	return connection, direction, known
+}
+
 // Join finds the other ends of packets, and what was sent again. It is called once, when all packets are there.
 func (s *Set) Join() {
 	for n := range s.connections {

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"net/netip"
 	"slices"
 
 	"meridian/internal/cause"
@@ -29,6 +30,10 @@ const (
 	enters
 	leaves
 	softirqs
+	writes
+	reads
+	asksDisk
+	diskDone
 	goRuns
 	goCalls
 	goReady
@@ -49,6 +54,10 @@ var threadFields = map[threadKind][6]string{
 	enters:   {"arg0"},
 	leaves:   {"ret"},
 	softirqs: {"vec"},
+	writes:   {"local", "peer", "seq", "length", "tid"},
+	reads:    {"local", "peer", "seq", "length", "tid", "peeked"},
+	asksDisk: {"name", "sector", "bytes", "operation", "issuer"},
+	diskDone: {"name", "sector"},
 	goRuns:   {"thread"},
 	goReady:  {"by_goroutine"},
 }
@@ -70,6 +79,14 @@ func newThreadReader(t causeSource, a *index.About, m *cause.Model) *threadReade
 			c.kind = switches
 		case c.name == "sched_waking" && at("tid") >= 0:
 			c.kind = wakes
+		case c.name == "tcp_sendmsg" && at("seq") >= 0:
+			c.kind = writes
+		case c.name == "tcp_recvmsg" && at("seq") >= 0:
+			c.kind = reads
+		case c.name == "block_rq_issue" && at("issuer") >= 0:
+			c.kind = asksDisk
+		case c.name == "block_rq_complete" && at("sector") >= 0:
+			c.kind = diskDone
 		case category == "syscall" && at("arg0") >= 0:
 			c.kind = enters
 		case category == "syscall" && at("ret") >= 0:
@@ -105,7 +122,7 @@ func (c *threadClass) cpuOf(values []trace.Value) int32 {
 }
 
 // read takes an event of threads.
-func (r *threadReader) read(e *index.Scanned, host int) error {
+func (r *threadReader) read(e *index.Scanned, host int, set *wire.Set) error {
 	c, row := &r.classes[e.Class], &r.a.Rows[e.Row]
 	values, err := e.Values()
 	if err != nil || len(values) == 0 { // an end that another event implies
@@ -153,6 +170,12 @@ func (r *threadReader) read(e *index.Scanned, host int) error {
 		if e.Phase == trace.End {
 			h.Leave(e.At, int32(row.ID), value(0, 0))
 		}
+	case writes, reads:
+		r.transfer(h, e.At, c, values, set)
+	case asksDisk:
+		h.Issue(e.At, int32(value(4, 0)), c.text(values, 0), uint64(value(1, 0)), uint64(value(2, 0)), uint64(value(3, 0)))
+	case diskDone:
+		h.Complete(e.At, cpu, c.text(values, 0), uint64(value(1, 0)))
 	case softirqs:
 		const netTX, netRX = 2, 3
 		if v := value(0, 0); v == netTX || v == netRX {
@@ -160,6 +183,39 @@ func (r *threadReader) read(e *index.Scanned, host int) error {
 		}
 	}
 	return nil
+}
+
+// text returns a field that is a text; "" where it is none.
+func (c *threadClass) text(values []trace.Value, k int) string {
+	if at := c.at[k]; at >= 0 && at < len(values) && values[at].Kind == trace.Text {
+		return string(values[at].Data)
+	}
+	return ""
+}
+
+// transfer takes bytes that a thread wrote or read. Those of connections without packets are of no request.
+func (r *threadReader) transfer(h *thread.Host, at int64, c *threadClass, values []trace.Value, set *wire.Set) {
+	number := func(k int) int64 {
+		if at := c.at[k]; at >= 0 && at < len(values) && values[at].Kind != trace.None {
+			return int64(values[at].Bits)
+		}
+		return 0
+	}
+	local, err1 := netip.ParseAddrPort(c.text(values, 0))
+	peer, err2 := netip.ParseAddrPort(c.text(values, 1))
+	if err1 != nil || err2 != nil || c.kind == reads && number(5) != 0 {
+		return
+	}
+	tid, seq, length := int32(number(4)), uint32(number(2)), uint32(number(3))
+	if c.kind == writes {
+		if connection, direction, known := set.Way(local, peer); known {
+			h.Wrote(at, tid, connection, direction, seq, length)
+		}
+		return
+	}
+	if connection, direction, known := set.Way(peer, local); known {
+		h.Read(at, tid, connection, direction, seq, length)
+	}
 }
 
 // packet takes a packet of the kernel's.

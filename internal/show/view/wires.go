@@ -149,7 +149,7 @@ func readWires(t causeSource, a *index.About, m *cause.Model, first int64, most 
 	err := t.Scan(first, wanted, func(e *index.Scanned) error {
 		host := a.Rows[e.Row].Host
 		if threads.wants(e.Class) {
-			return threads.read(e, host)
+			return threads.read(e, host, w.set)
 		}
 		p, from, to, udp, ok, err := r.read(e, host)
 		if err != nil || !ok {
