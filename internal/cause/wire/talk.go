@@ -113,11 +113,12 @@ func namesOf(views []view) map[byteOf][]plainhttp.Item {
 }
 
 func requestsOf(list []*Packet, client uint8, names map[byteOf][]plainhttp.Item) []Request {
-	t := talk{client: client, streams: make(map[uint32]*Request)}
-	for _, p := range list {
+	t := talk{client: client, streams: make(map[uint32]*Request), http2: beginsHTTP2(list, names)}
+	for i, p := range list {
 		if p.Length == 0 {
 			if p.Flags&(syn|rst) == syn {
 				t.close()
+				t.http2 = beginsHTTP2(list[i+1:], names)
 			}
 			continue
 		}
@@ -146,6 +147,19 @@ func requestsOf(list []*Packet, client uint8, names map[byteOf][]plainhttp.Item)
 	t.close()
 	slices.SortStableFunc(t.out, func(a, b Request) int { return cmp.Compare(a.First.At, b.First.At) })
 	return t.out
+}
+
+// beginsHTTP2 reports whether the first headers of a connection are of HTTP/2: what goes before them is its preface and settings, and no request.
+func beginsHTTP2(list []*Packet, names map[byteOf][]plainhttp.Item) bool {
+	for _, p := range list {
+		if p.Length == 0 && p.Flags&(syn|rst|ack) == syn {
+			return false
+		}
+		if items := names[byteOf{p.Direction, p.Seq}]; p.Length > 0 && len(items) > 0 {
+			return items[0].Stream != 0
+		}
+	}
+	return false
 }
 
 // talk goes over the packets of a connection.
