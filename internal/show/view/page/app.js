@@ -263,6 +263,7 @@ export const App = {
   time: (/** @type {number} */ ns) => Time.full(ns),
   duration: (/** @type {number} */ ns) => Time.duration(ns),
   color: (/** @type {any} */ c) => Colors.css(c),
+  colorOf: (/** @type {string} */ name) => Colors.ofText(name),
   ink: (/** @type {any} */ c) => Colors.ink(c),
   // theme has the colours of the page by name, for canvases: text, dim, line, certain, undecidable, quick, bound, ...
   get theme() { return Colors.theme; },

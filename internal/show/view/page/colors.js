@@ -122,6 +122,12 @@ export function grow(about) {
 export const css = (c) => texts[c] ?? theme.dim;
 
 /**
+ * ofText is the colour of a name that no class has.
+ * @param {string} text
+ */
+export const ofText = (text) => rgb(ofName(text));
+
+/**
  * ink is the colour of letters on it.
  * @param {number} c
  */

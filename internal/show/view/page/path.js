@@ -101,7 +101,7 @@ function bar({ pieces: all, request }) {
   return make("div", { class: "path-bar", role: "img", "aria-label": `path of ${grouped(all.length)} pieces` }, ...list.map((p) => {
     const part = make("span", { class: p.from >= 0 ? "wire" : p.unresolved || !p.name ? "unknown" : "host", title: `${pieceName(p)}: ${App.duration(p.end - p.begin)}`, onclick: () => go(p) });
     part.style.flexGrow = String(Math.max(0, (p.end - p.begin) / whole));
-    if (p.from < 0 && p.name) part.style.background = App.color(App.about.classes.findIndex((c) => c.name === p.name));
+    if (p.from < 0 && p.name) part.style.background = App.colorOf(p.name);
     return part;
   }));
 }
