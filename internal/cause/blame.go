@@ -180,12 +180,22 @@ func (b *Blame) most(i, j *Item) int64 {
 }
 
 // Largest returns the items, by their place in Items, of which each can be the largest within the bounds. One alone is
-// named; several are undecided.
+// named; several are undecided. Time of which it is not known what it was may be that of any item.
 func (b *Blame) Largest() (can []int) {
+	anybodys := int64(0)
 	for i := range b.Items {
-		is := true
+		if b.Items[i].Key.State == Undecided {
+			_, high := b.Range(&b.Items[i])
+			anybodys = plus(anybodys, max(0, high))
+		}
+	}
+	for i := range b.Items {
+		is, more := true, anybodys
+		if b.Items[i].Key.State == Undecided {
+			more = 0
+		}
 		for j := range b.Items {
-			if i != j && !b.Contradiction && b.most(&b.Items[i], &b.Items[j]) < 0 {
+			if i != j && !b.Contradiction && plus(b.most(&b.Items[i], &b.Items[j]), more) < 0 {
 				is = false
 				break
 			}

@@ -302,38 +302,44 @@ func TestARetransmissionIsNamed(t *testing.T) {
 	}
 }
 
+// drawScript makes packets, switches, wake-ups and calls, most of which make no sense together.
+func drawScript(t *rapid.T) *script {
+	s := &script{sent: make(map[string]*wire.Packet)}
+	at := func(name string) int64 { return rapid.Int64Range(0, 300).Draw(t, name) * 1000 }
+	thread := func(host int) int32 { return int32(100*(host+1) + rapid.IntRange(0, 2).Draw(t, "thread")) }
+	var seq [3][3]uint32
+	for range rapid.IntRange(2, 14).Draw(t, "packets") {
+		pair := rapid.SampledFrom([][2]int{{0, 1}, {1, 0}, {1, 2}, {2, 1}}).Draw(t, "way")
+		length := rapid.Uint32Range(0, 20).Draw(t, "length")
+		first := seq[pair[0]][pair[1]]
+		if rapid.IntRange(0, 6).Draw(t, "again") == 0 && first >= 5 {
+			first -= 5
+		}
+		seq[pair[0]][pair[1]] = max(seq[pair[0]][pair[1]], first+length)
+		sent := at("sent")
+		s.packet(pair[0], pair[1], sent, sent+rapid.Int64Range(-20, 60).Draw(t, "delay")*1000, first, length, seq[pair[1]][pair[0]], "")
+	}
+	for range rapid.IntRange(0, 60).Draw(t, "events") {
+		host, when := rapid.IntRange(0, 2).Draw(t, "host"), at("when")
+		switch rapid.IntRange(0, 3).Draw(t, "kind") {
+		case 0:
+			s.switchTo(host, when, thread(host), thread(host), rapid.SampledFrom([]int64{0, 1, 2, preempted}).Draw(t, "left"))
+		case 1:
+			s.wake(host, when, thread(host), rapid.SampledFrom([]int32{-1, 0, thread(host)}).Draw(t, "waker"), uint8(rapid.IntRange(0, 4).Draw(t, "context")))
+		case 2:
+			s.soft(host, when, when+rapid.Int64Range(0, 30).Draw(t, "softirq")*1000)
+		default:
+			s.call(host, when, when+rapid.Int64Range(0, 100).Draw(t, "call")*1000, thread(host), rapid.SampledFrom([]string{"sendto", "recvfrom", "futex", "nanosleep", "poll"}).Draw(t, "name"), 7, rapid.SampledFrom([]int64{0, 16, timedOut}).Draw(t, "result"))
+		}
+	}
+	return s
+}
+
 func TestPiecesSumToTheRequestWhateverWasRecorded(t *testing.T) {
 	t.Parallel()
 	walked, cuts := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
-		s := &script{sent: make(map[string]*wire.Packet)}
-		at := func(name string) int64 { return rapid.Int64Range(0, 300).Draw(t, name) * 1000 }
-		thread := func(host int) int32 { return int32(100*(host+1) + rapid.IntRange(0, 2).Draw(t, "thread")) }
-		var seq [3][3]uint32
-		for range rapid.IntRange(2, 14).Draw(t, "packets") {
-			pair := rapid.SampledFrom([][2]int{{0, 1}, {1, 0}, {1, 2}, {2, 1}}).Draw(t, "way")
-			length := rapid.Uint32Range(0, 20).Draw(t, "length")
-			first := seq[pair[0]][pair[1]]
-			if rapid.IntRange(0, 6).Draw(t, "again") == 0 && first >= 5 {
-				first -= 5
-			}
-			seq[pair[0]][pair[1]] = max(seq[pair[0]][pair[1]], first+length)
-			sent := at("sent")
-			s.packet(pair[0], pair[1], sent, sent+rapid.Int64Range(-20, 60).Draw(t, "delay")*1000, first, length, seq[pair[1]][pair[0]], "")
-		}
-		for range rapid.IntRange(0, 60).Draw(t, "events") {
-			host, when := rapid.IntRange(0, 2).Draw(t, "host"), at("when")
-			switch rapid.IntRange(0, 3).Draw(t, "kind") {
-			case 0:
-				s.switchTo(host, when, thread(host), thread(host), rapid.SampledFrom([]int64{0, 1, 2, preempted}).Draw(t, "left"))
-			case 1:
-				s.wake(host, when, thread(host), rapid.SampledFrom([]int32{-1, 0, thread(host)}).Draw(t, "waker"), uint8(rapid.IntRange(0, 4).Draw(t, "context")))
-			case 2:
-				s.soft(host, when, when+rapid.Int64Range(0, 30).Draw(t, "softirq")*1000)
-			default:
-				s.call(host, when, when+rapid.Int64Range(0, 100).Draw(t, "call")*1000, thread(host), rapid.SampledFrom([]string{"sendto", "recvfrom", "futex", "nanosleep", "poll"}).Draw(t, "name"), 7, rapid.SampledFrom([]int64{0, 16, timedOut}).Draw(t, "result"))
-			}
-		}
+		s := drawScript(t)
 		bound := rapid.Int64Range(0, 100_000).Draw(t, "bound")
 		w, set := s.play(func(int, int64) cause.Bounds { return cause.Bounds{Below: bound, Above: bound, Known: bound > 0} })
 		for _, r := range set.Requests() {
