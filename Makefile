@@ -166,9 +166,13 @@ live-index: ## the index that grows: its writer killed at 200 random instants, a
 live-kills: ## view --follow killed at 200 random instants, its recorder at 50: every event once
 	go test -count 1 -v ./cmd/meridian -run TestFollowerAndRecorderThatAreKilledGoOn -follow-kills 200
 
-chaos: ## agents, recorders, servers, brokers and disks of a collection killed, parted for 5 s, filled and destroyed in 100 rounds, processes too; as root; ten minutes
+chaos: ## processes of a collection killed, stopped, slowed, parted for 5 s and short of disk or memory in 100 rounds, clocks that are wrong or set; a table; as root; ten minutes
 	go test -count 1 -timeout 60m -v -run 'TestWhateverIsKilled|TestWhatIsDroppedBefore' ./internal/collect -rounds 100 -apart 5s $(FLAGS)
-	go test -count 1 -timeout 60m -v -run TestProcessesThatAreKilled ./cmd/meridian -chaos-rounds 100 -chaos-apart 5s $(FLAGS)
+	go test -count 1 -timeout 60m -v -run 'TestProcessesThatAreKilled|TestClocksThatAreWrong' ./cmd/meridian -chaos-rounds 100 -chaos-apart 5s $(FLAGS)
+
+.PHONY: chaos-long
+chaos-long: ## the same for an hour, FLAGS="-chaos-for 8h" for longer: nothing lost or doubled, memory, files and goroutines flat over the last half; as root; about one processor
+	go test -count 1 -timeout 0 -v -run TestProcessesThatAreKilled ./cmd/meridian -chaos-for 1h -chaos-apart 5s $(FLAGS)
 
 .PHONY: simulation
 simulation: ## 10,000 seeded schedules of faults of a collection in virtual time, and three planted bugs; a minute of 2 cores

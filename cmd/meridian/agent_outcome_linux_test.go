@@ -202,7 +202,7 @@ func TestAnAgentEndsTheRecorderOfItsOwnDirectoryThoughAnotherFileSystemHasOneOfT
 	var inodes [2]uint64
 	for i := range c {
 		disk := filepath.Join(c[i].dir, "disk")
-		mountSmall(t, disk)
+		mountSmall(t, disk, chaosDisk)
 		c[i].trace = filepath.Join(disk, "trace")
 		c[i].record()
 		c[i].recording()
@@ -259,7 +259,7 @@ func TestASignalToTheWholeGroupEndsTheRecorderInOrder(t *testing.T) {
 func TestAnAgentWhoseDiskIsFullSaysSoAndGoesOnWhenThereIsRoom(t *testing.T) {
 	c := newCollection(t)
 	disk := filepath.Join(c.dir, "disk")
-	mountSmall(t, disk)
+	mountSmall(t, disk, chaosDisk)
 	c.trace = filepath.Join(disk, "trace")
 	c.record()
 	c.recording()

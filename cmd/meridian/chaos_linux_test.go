@@ -6,11 +6,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,11 +28,31 @@ import (
 var (
 	chaosRounds = flag.Int("chaos-rounds", 20, "rounds of TestProcessesThatAreKilledPartedAndFilledLoseNothing")
 	chaosSeed   = flag.Uint64("chaos-seed", 0, "of its first lab; 0 for a random one")
+	chaosFor    = flag.Duration("chaos-for", 0, "how long it goes on, instead of rounds; 0 for rounds")
 	chaosApart  = flag.Duration("chaos-apart", 300*time.Millisecond, "for how long its hosts are parted at most")
 )
 
 // chaosLabs is how many labs share the rounds: most of a round is waiting.
 const chaosLabs = 4
+
+// What a long run does. One of its labs is spared: its processes live to the end, so that what they use can be compared. The other begins anew now and then.
+const (
+	longLabs    = 2
+	longRounds  = 40              // of a lab that begins anew
+	longPause   = time.Second     // between rounds, so that all of it takes about one processor
+	sampleEvery = 5 * time.Second // of what processes use
+)
+
+// chaosMetrics is where the server tells what it uses, in its namespace.
+const chaosMetrics = "127.0.0.1:9464"
+
+// chaosSeedOf returns the seed of the first lab.
+func chaosSeedOf() uint64 {
+	if *chaosSeed == 0 {
+		return rand.Uint64()
+	}
+	return *chaosSeed
+}
 
 // chaos is a host with an agent and another with a broker and a server, each with a small disk.
 type chaos struct {
@@ -45,18 +67,28 @@ type chaos struct {
 	from   int           // number of the next event
 	total  int           // events that were emitted
 	struck map[string]int
+
+	spared   bool // its processes are not killed
+	number   *exec.Cmd
+	outcomes *outcomes
+	recent   []string  // faults of this round
+	mended   time.Time // when the last one was
+	samples  []sample
 }
 
 // Files of the disks: each holds what a test writes many times over.
-const chaosDisk = "64m"
+const (
+	chaosDisk = "64m"
+	longDisk  = "1g" // of a lab that lives for hours
+)
 
 // mountSmall makes a directory with a small file system of its own.
-func mountSmall(t *testing.T, dir string) {
+func mountSmall(t *testing.T, dir, size string) {
 	t.Helper()
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Mount("meridian", dir, "tmpfs", 0, "size="+chaosDisk); err != nil {
+	if err := unix.Mount("meridian", dir, "tmpfs", 0, "size="+size); err != nil {
 		testneed.Missing(t, "a small file system cannot be mounted (run as root): %v", err)
 	}
 	t.Cleanup(func() {
@@ -66,12 +98,16 @@ func mountSmall(t *testing.T, dir string) {
 	})
 }
 
-func newChaos(t *testing.T, seed uint64) *chaos {
-	c := &chaos{collection: &collection{t: t, dir: t.TempDir()}, lab: netlab.TwoHosts(t), r: rand.New(rand.NewPCG(seed, 19)), struck: map[string]int{}}
+func newChaos(t *testing.T, seed uint64, spared bool, o *outcomes) *chaos {
+	c := &chaos{collection: &collection{t: t, dir: t.TempDir()}, lab: netlab.TwoHosts(t), r: rand.New(rand.NewPCG(seed, 19)), struck: map[string]int{}, spared: spared, outcomes: o}
 	c.address = net.JoinHostPort(c.lab.Address("web", "db").String(), "4222")
+	size := chaosDisk
+	if spared {
+		size = longDisk
+	}
 	for i := range c.disks {
 		c.disks[i] = filepath.Join(c.dir, fmt.Sprint("disk", i))
-		mountSmall(t, c.disks[i])
+		mountSmall(t, c.disks[i], size)
 	}
 	c.rings, c.trace, c.stored = filepath.Join(c.dir, "rings"), filepath.Join(c.disks[0], "trace"), filepath.Join(c.disks[1], "night", "web")
 	if err := os.Mkdir(c.rings, 0o700); err != nil {
@@ -134,7 +170,7 @@ func (c *chaos) startBroker() {
 }
 
 func (c *chaos) startServer() {
-	c.server = c.lab.Command("db", "meridian", "server", "--nats", "nats://"+c.address, "--dir", c.disks[1], "--name", "s", "--timeline", "on")
+	c.server = c.lab.Command("db", "meridian", "server", "--nats", "nats://"+c.address, "--dir", c.disks[1], "--name", "s", "--timeline", "on", "--http", chaosMetrics)
 	c.startAndRead(c.server, "server")
 }
 
@@ -155,43 +191,14 @@ func kill(cmd *exec.Cmd) {
 
 // strike does something to the lab and mends it.
 func (c *chaos) strike() {
-	pause := func(most time.Duration) { time.Sleep(time.Duration(c.r.Int64N(int64(most)))) }
-	nft := func(rules string) {
-		cmd := c.lab.Command("web", "nft", "-f", "-")
-		cmd.Stdin = strings.NewReader(rules)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			c.t.Fatalf("nft: %v: %s", err, out)
-		}
+	faults := c.faults()
+	if c.spared {
+		faults = slices.DeleteFunc(faults, func(x fault) bool { return !x.keeps })
 	}
-	link := func(state string) {
-		if out, err := c.lab.Command("web", "ip", "link", "set", "eth0", state).CombinedOutput(); err != nil {
-			c.t.Fatalf("ip: %v: %s", err, out)
-		}
-	}
-	strikes := []struct {
-		name string
-		do   func()
-	}{
-		{"agent", func() { _ = c.agent.Process.Kill(); <-c.ended }}, // supervise starts it again
-		{"recorder", func() {
-			for _, p := range c.recorders() {
-				_ = p.Kill()
-			}
-		}},
-		{"server", func() { kill(c.server); pause(200 * time.Millisecond); c.startServer() }},
-		{"broker", func() { kill(c.broker); pause(200 * time.Millisecond); c.startBroker() }},
-		{"packets dropped", func() {
-			nft("table inet chaos { chain in { type filter hook input priority 0; iifname eth0 drop; }; chain out { type filter hook output priority 0; oifname eth0 drop; }; }")
-			pause(*chaosApart)
-			nft("delete table inet chaos")
-		}},
-		{"link down", func() { link("down"); pause(*chaosApart); link("up") }},
-		{"the host's disk full", func() { c.fill(c.disks[0]); pause(300 * time.Millisecond); c.room(c.disks[0]) }},
-		{"the server's disk full", func() { c.fill(c.disks[1]); pause(300 * time.Millisecond); c.room(c.disks[1]) }},
-	}
-	x := strikes[c.r.IntN(len(strikes))]
+	x := faults[c.r.IntN(len(faults))]
 	c.struck[x.name]++
 	x.do()
+	c.recent, c.mended = append(c.recent, x.name), time.Now()
 }
 
 // fill leaves no room on a disk.
@@ -249,7 +256,9 @@ func (c *chaos) prefix() {
 // round has a program emit numbered events while the lab is struck, and waits until the server has all that was recorded.
 func (c *chaos) round() {
 	c.t.Helper()
+	c.recent = c.recent[:0]
 	number := exec.Command("number")
+	c.number = number
 	number.Env = append(os.Environ(), "NUMBER_RINGS="+c.rings, fmt.Sprint("NUMBER_FROM=", c.from))
 	if c.r.IntN(3) == 0 {
 		number.Env = append(number.Env, "NUMBER_SMALL=1") // what has no room is counted
@@ -280,12 +289,18 @@ func (c *chaos) round() {
 	}
 	c.total, c.from = c.total+n, c.from+1_000_000
 	c.quiet()
+	took := time.Since(c.mended)
+	for _, name := range append(c.recent, unread) {
+		c.outcomes.add(name, func(x *outcome) { x.tried, x.worstRecovery = x.tried+1, max(x.worstRecovery, took) })
+	}
 }
 
 // quiet waits until the recorder has read all rings and the server has what the recorder has.
 func (c *chaos) quiet() {
 	c.t.Helper()
-	for until := time.Now().Add(90 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	pause := time.Duration(0)
+	for until := time.Now().Add(90 * time.Second); ; time.Sleep(max(20*time.Millisecond, pause)) {
+		began := time.Now()
 		c.supervise()
 		rings, err := filepath.Glob(filepath.Join(c.rings, "*"))
 		if err != nil {
@@ -296,6 +311,7 @@ func (c *chaos) quiet() {
 			if d = c.differences(); d == nil {
 				return
 			}
+			pause = 4 * time.Since(began) // it reads all that was recorded
 		}
 		if time.Now().After(until) {
 			c.t.Fatalf("struck %v: after quiet there are the rings %v and the differences %v\nthe agent: %s\nthe server: %s\nthe broker: %s", c.struck, rings, d, c.said("agent"), c.said("server"), c.said("broker"))
@@ -313,7 +329,7 @@ func (c *chaos) ends(code int, discarded int64) {
 	case code == 0:
 	case code == 3 && discarded > 0 && strings.Contains(said, "events were lost: their buffers were full\n") &&
 		(strings.HasSuffix(last, "the recorder ended with exit code 3") || strings.Contains(last, "an earlier recorder of ")):
-	case code == 3 && c.struck["the host's disk full"] > 0 && strings.Contains(last, "an earlier recorder of ") && strings.Contains(last, "no space left on device"):
+	case code == 3 && c.struck[hostDiskFull] > 0 && strings.Contains(last, "an earlier recorder of ") && strings.Contains(last, "no space left on device"):
 	default:
 		c.t.Errorf("the agent ends with %d, and %d events are discarded: %s", code, discarded, said)
 	}
@@ -327,7 +343,7 @@ func (c *chaos) check() (discarded int64) {
 		c.t.Fatal(err)
 	}
 	defer t.Close()
-	found := map[int64]bool{}
+	found, twice := map[int64]bool{}, int64(0)
 	for _, s := range t.Streams {
 		r := s.Reader()
 		for err = r.Next(); err == nil; err = r.Next() {
@@ -338,6 +354,7 @@ func (c *chaos) check() (discarded int64) {
 			_, values := r.Fields(ctf.PayloadScope)
 			if n := values[0].Int(); found[n] {
 				c.t.Errorf("event %d is there twice", n)
+				twice++
 			} else {
 				found[n] = true
 			}
@@ -349,36 +366,84 @@ func (c *chaos) check() (discarded int64) {
 			c.t.Errorf("%s: %d packets are lost, %d damaged", s.Path, r.Lost, r.Damaged)
 		}
 	}
-	if missing := int64(c.total - len(found)); missing < 0 || missing > discarded {
+	missing := int64(c.total - len(found))
+	for name := range c.struck {
+		c.outcomes.add(name, func(x *outcome) { x.lost, x.twice = x.lost+max(missing-discarded, 0), x.twice+twice })
+	}
+	if missing < 0 || missing > discarded {
 		c.t.Errorf("%d of %d events are stored, and %d are said to be discarded", len(found), c.total, discarded)
 	}
 	c.t.Logf("%d events emitted, %d stored, %d discarded; struck %v", c.total, len(found), discarded, c.struck)
 	return discarded
 }
 
+// play plays rounds until there were enough, or it is time to end, and audits what is stored.
+func (c *chaos) play(rounds int, until time.Time) {
+	next := time.Now()
+	for i := 0; i < rounds && (until.IsZero() || time.Now().Before(until)); i++ {
+		if c.round(); c.t.Failed() {
+			return
+		}
+		if until.IsZero() {
+			continue
+		}
+		time.Sleep(longPause)
+		if c.spared && time.Now().After(next) {
+			c.samples, next = append(c.samples, c.look()), time.Now().Add(sampleEvery)
+		}
+	}
+	_ = c.agent.Process.Signal(os.Interrupt)
+	<-c.ended
+	if d := c.differences(); d != nil {
+		c.t.Error(d)
+	}
+	c.ends(c.agent.ProcessState.ExitCode(), c.check())
+	if c.spared {
+		flat(c.t, c.samples)
+	}
+}
+
+// long plays one lab whose processes live on, and others one after the other, for as long as was asked for.
+func long(t *testing.T, seed uint64, o *outcomes) {
+	until := time.Now().Add(*chaosFor)
+	var all sync.WaitGroup
+	for i := range longLabs {
+		all.Go(func() {
+			for k := uint64(0); time.Now().Before(until) && !t.Failed(); k++ {
+				rounds := longRounds
+				if i == 0 {
+					rounds = math.MaxInt
+				}
+				own := seed + uint64(i) + longLabs*k
+				t.Run(fmt.Sprintf("seed %d", own), func(t *testing.T) { newChaos(t, own, i == 0, o).play(rounds, until) })
+			}
+		})
+	}
+	all.Go(func() {
+		r := rand.New(rand.NewPCG(seed, 29))
+		for time.Now().Before(until) && !t.Failed() {
+			t.Run("clocks", func(t *testing.T) { wrongClocks(t, r, o) })
+			time.Sleep(20 * longPause)
+		}
+	})
+	all.Wait()
+}
+
 func TestProcessesThatAreKilledPartedAndFilledLoseNothing(t *testing.T) {
 	testneed.Long(t, "kills processes in network namespaces")
 	testneed.Program(t, "nft")
-	seed := *chaosSeed
-	if seed == 0 {
-		seed = rand.Uint64()
+	seed := chaosSeedOf()
+	var o outcomes
+	defer func() { t.Logf("\n%s", o.table()) }()
+	if *chaosFor > 0 {
+		long(t, seed, &o)
+		return
 	}
 	var all sync.WaitGroup
 	for i := range chaosLabs {
 		all.Go(func() {
 			t.Run(fmt.Sprintf("seed %d", seed+uint64(i)), func(t *testing.T) {
-				c := newChaos(t, seed+uint64(i))
-				for range (*chaosRounds + chaosLabs - 1 - i) / chaosLabs {
-					if c.round(); t.Failed() {
-						return
-					}
-				}
-				_ = c.agent.Process.Signal(os.Interrupt)
-				<-c.ended
-				if d := c.differences(); d != nil {
-					t.Error(d)
-				}
-				c.ends(c.agent.ProcessState.ExitCode(), c.check())
+				newChaos(t, seed+uint64(i), false, &o).play((*chaosRounds+chaosLabs-1-i)/chaosLabs, time.Time{})
 			})
 		})
 	}

@@ -4,13 +4,16 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"time"
 
 	"meridian/internal/collect/broker"
 )
 
-func init() { processes["chaos-broker"], processes["chaos-sloth"] = chaosBroker, chaosSloth }
+func init() {
+	processes["chaos-broker"], processes["chaos-sloth"], processes["chaos-get"] = chaosBroker, chaosSloth, chaosGet
+}
 
 // chaosBroker is a broker in a process of its own, at an address.
 func chaosBroker() {
@@ -21,6 +24,19 @@ func chaosBroker() {
 	}
 	fmt.Println(b.URL())
 	select {} // until it is killed
+}
+
+// chaosGet prints what is at a URL.
+func chaosGet() {
+	r, err := http.Get(os.Args[1])
+	if err == nil {
+		defer r.Body.Close()
+		_, err = io.Copy(os.Stdout, r.Body)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }
 
 // chaosSloth subscribes to all that servers publish of sessions, again and again, and reads none of it.
