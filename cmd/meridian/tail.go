@@ -30,6 +30,7 @@ type tailFlags struct {
 	rows    bool
 	ring    string
 	size    string
+	scratch string
 	window  time.Duration
 }
 
@@ -43,6 +44,8 @@ func newTail() *cobra.Command {
 come, a line each, until it is interrupted. A directory need not be there yet. One that holds
 traces, such as a session of LTTng, stands for those that it holds and those that come. Captures (pcap, pcapng) that grow are followed as well,
 those that 'meridian record --packets' puts into a trace without being named. Events that were recorded before are left out without --all.
+A capture may come through a pipe (-, a named pipe, a process substitution). It is copied to a temporary file; where all traces are pipes, the command ends
+with the last of them.
 
 With several hosts the clocks are aligned while messages come, and aligned anew every second: each event has its bounds, as 'meridian align' gives them.
 Bounds hold unless a clock that its recorder does not read beside a counter is set or steered by less than a round trip, which messages cannot show.
@@ -72,6 +75,7 @@ shown received before they were sent, or a host was left unaligned or without bo
 		Example: `  meridian tail trace/
   meridian tail trace/ --event 'request*' --where 'status>=500'
   meridian tail web=/srv/web-trace db=/srv/db-trace --format json | jq .fields
+  ssh web tcpdump -U -w - | meridian tail web=- db=/srv/db-trace
   meridian tail trace/ --latency 20ms --format csv > events.csv
   meridian tail trace/ --rows --format gnuplot | gnuplot -p
   meridian tail trace/ --ring /dev/shm/timeline`,
@@ -86,6 +90,7 @@ shown received before they were sent, or a host was left unaligned or without bo
 	flags.DurationVar(&f.window, "window", 10*time.Second, "how much of the timeline --format gnuplot shows, `TIME` from 10ms to 1h")
 	flags.StringVar(&f.ring, "ring", "", "write into a ring at `FILE`, which should be in /dev/shm, instead of printing")
 	flags.StringVar(&f.size, "ring-size", "4MiB", "how much the ring holds, `SIZE` from 256KiB to 1GiB")
+	addScratch(cmd, &f.scratch, "traces that come through pipes")
 	f.filterFlags.addEvents(cmd)
 	f.methodFlags.addLive(cmd)
 	f.quietFlag.add(cmd)
@@ -123,22 +128,23 @@ func (f *tailFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	t.Select = wanted.Options
-	inputs, err := liveInputs(args)
-	if err != nil {
-		return err
-	}
 	if len(t.Select.Events) == 0 && !f.rows {
 		t.Select.Events = recordersOwn
 	}
-	o := live.Options{Inputs: inputs, Rows: f.rows, FromEnd: !f.all}
+	return withLive(cmd, args, f.scratch, f.quiet, true, func(r *liveRun) error { return f.follow(cmd, r, t) })
+}
+
+// follow prints what comes until the run ends.
+func (f *tailFlags) follow(cmd *cobra.Command, r *liveRun, t live.TailOptions) error {
+	o := live.Options{Inputs: r.inputs, Rows: f.rows, FromEnd: !f.all}
 	if _, err := f.alignLive(&o); err != nil {
 		return err
 	}
-	f.tellStart(cmd, inputs)
+	f.tellStart(cmd, r.inputs)
 	o.Sorter.Frame, o.Sorter.LeastFrame, o.Sorter.MostFrame = f.latency, f.latency, 2*f.latency
 	var w trace.Warnings
 	out, flush := newLineOutput(cmd.Context(), cmd.OutOrStdout())
-	outcome, err := live.Tail(cmd.Context(), o, t, out, &w)
+	outcome, err := live.Tail(r.ctx, o, t, out, &w)
 	if err == nil {
 		err = flush()
 	}
@@ -164,6 +170,9 @@ func (f *tailFlags) tellStart(cmd *cobra.Command, inputs []live.Input) {
 		return
 	}
 	for _, in := range inputs {
+		if in.New {
+			continue // withLive has told of it
+		}
 		is := ctf.IsTrace(in.Dir)
 		if info, err := os.Stat(in.Dir); err == nil && !is {
 			found, _ := ctf.Find(in.Dir)

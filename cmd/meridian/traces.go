@@ -31,8 +31,13 @@ type traceFlags struct {
 }
 
 func (f *traceFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.scratch, "scratch", "", "`DIR` for temporary files: traces that come through pipes, and what --memory does not hold (default $TMPDIR, else /var/tmp)")
+	addScratch(cmd, &f.scratch, "traces that come through pipes, and what --memory does not hold")
 	cmd.Flags().Var(&f.memory, "memory", "`SIZE` of memory to keep to, such as 512MiB: what is more goes to temporary files (default: a quarter of the machine's)")
+}
+
+// addScratch adds the flag that names the directory of temporary files, which hold what it says.
+func addScratch(cmd *cobra.Command, dir *string, holds string) {
+	cmd.Flags().StringVar(dir, "scratch", "", "`DIR` for temporary files: "+holds+" (default $TMPDIR, else /var/tmp)")
 	completions(cmd, map[string]cobra.CompletionFunc{"scratch": cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)})
 }
 

@@ -76,29 +76,29 @@ func (f *viewFlags) followTraces(cmd *cobra.Command, args []string) error {
 	if f.latency < time.Millisecond || f.latency > time.Hour {
 		return wrong("--latency %v: want a time from 1ms to 1h", f.latency)
 	}
-	o, v, err := f.liveOptions(args)
-	if err != nil {
-		return err
-	}
-	p, err := openLivePage(f, cmd, o, v)
-	if err != nil {
-		return err
-	}
-	return p.serve(cmd.Context())
+	return withLive(cmd, args, f.scratch, f.quiet, false, func(r *liveRun) error {
+		o, v, err := f.liveOptions(r.inputs)
+		if err != nil {
+			return err
+		}
+		p, err := openLivePage(f, cmd, o, v)
+		if err != nil {
+			return err
+		}
+		return p.serve(r.ctx)
+	})
 }
 
 // sealInterval is how often a live index is written to disk; 0 is the default. Tests that kill the command write it more often.
 var sealInterval time.Duration
 
 // liveOptions is what the flags say of a live timeline.
-func (f *viewFlags) liveOptions(args []string) (o live.Options, v live.ViewOptions, err error) {
+func (f *viewFlags) liveOptions(inputs []live.Input) (o live.Options, v live.ViewOptions, err error) {
 	wanted, err := f.selection()
 	if err != nil {
 		return o, v, err
 	}
-	if o.Inputs, err = liveInputs(args); err != nil {
-		return o, v, err
-	}
+	o.Inputs = inputs
 	all, err := f.alignLive(&o)
 	if err != nil {
 		return o, v, err

@@ -85,7 +85,7 @@ type followed interface {
 }
 
 func newInput(s *Session, in Input) *input {
-	x := &input{s: s, dir: in.Dir, name: in.Host, derived: in.Derived, host: -1, number: -1, subs: make(map[subKey]int)}
+	x := &input{s: s, dir: in.Dir, name: in.Host, derived: in.Derived, looked: in.New, host: -1, number: -1, subs: make(map[subKey]int)}
 	if IsCapture(in.Dir) {
 		x.capture = followCapture(in.Dir, s.warnings)
 	}

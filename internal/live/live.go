@@ -33,6 +33,7 @@ type Input struct {
 	Host    string // that it is of; "" for the host that the trace names
 	Dir     string
 	Derived bool // Host was made of Dir: traces in a directory of several have the names that they say
+	New     bool // all that is in it is new, whatever Options.FromEnd says
 }
 
 // Options say what is followed, and how. Only Inputs is required.

@@ -28,8 +28,21 @@ const standardInput = "-"
 // named pipes, process substitutions. It returns the arguments of [Parse] with the copies in their places. All pipes are read at
 // once, to their ends. Without a host, standard input is that of a host "stdin".
 func Spool(ctx context.Context, args []string, dir *scratch.Dir) ([]string, error) {
-	out := slices.Clone(args)
-	pipes := make(map[string]string) // where each is copied to
+	out, pipes, err := pipesOf(args, dir, "")
+	if err != nil {
+		return nil, err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for path, to := range pipes {
+		group.Go(func() error { return spoolOne(ctx, path, to) })
+	}
+	return out, group.Wait()
+}
+
+// pipesOf returns the arguments with the names of copies in the places of pipes, and where each pipe is to be copied to. The copies'
+// names have the given end.
+func pipesOf(args []string, dir *scratch.Dir, end string) (out []string, pipes map[string]string, err error) {
+	out, pipes = slices.Clone(args), make(map[string]string)
 	for i, arg := range args {
 		host, path := "", arg
 		if h, p, named := strings.Cut(arg, "="); named && !exists(arg) {
@@ -39,24 +52,20 @@ func Spool(ctx context.Context, args []string, dir *scratch.Dir) ([]string, erro
 			continue
 		}
 		if pipes[path] != "" {
-			return nil, usage.Errorf("%s is given twice", path)
+			return nil, nil, usage.Errorf("%s is given twice", path)
 		}
 		under, err := dir.Path()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		name := filepath.Base(path)
 		if path == standardInput {
 			name = "stdin"
 		}
-		pipes[path] = filepath.Join(under, strconv.Itoa(i), name)
+		pipes[path] = filepath.Join(under, strconv.Itoa(i), strings.TrimSuffix(name, end)+end)
 		out[i] = host + pipes[path]
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	for path, to := range pipes {
-		group.Go(func() error { return spoolOne(ctx, path, to) })
-	}
-	return out, group.Wait()
+	return out, pipes, nil
 }
 
 func exists(path string) bool {

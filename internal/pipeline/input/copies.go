@@ -1,0 +1,81 @@
+package input
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+
+	"meridian/internal/scratch"
+)
+
+// Copies are files that grow by what comes through pipes, so that they can be followed as captures that grow. A pipe is read as soon as
+// something comes, whatever becomes of the copy. So its writer never waits for one that reads the copy, and the copy takes as much of the
+// disk as came.
+//
+//	ssh HOST tcpdump -w - --> pipe --> DIR/0/stdin.pcap --> pcap.Follow
+type Copies struct {
+	of      map[string]string // path of each pipe, by that of its copy
+	running sync.WaitGroup
+	mu      sync.Mutex
+	left    int     // pipes that have not ended
+	errs    []error // of the copying, other than those of ctx
+}
+
+const (
+	// captureEnd makes a copy known for a capture before anything is in it.
+	captureEnd = ".pcap"
+	// leastCapture is how many bytes the least header has: of pcap 24, a section of pcapng 28.
+	leastCapture = 24
+)
+
+// FollowPipes begins to copy the pipes among arguments, as [Spool] names them, and returns the arguments with the copies in their places.
+// It does not wait for what comes. Ended is called, from several goroutines, when a pipe has ended, with its path; last says that nothing is left
+// to follow, since all arguments are pipes and have ended. It is not called once ctx has ended. The copying ends with the pipes or with ctx.
+// The caller must call [Copies.Wait].
+func FollowPipes(ctx context.Context, args []string, dir *scratch.Dir, ended func(path string, last bool)) ([]string, *Copies, error) {
+	out, pipes, err := pipesOf(args, dir, captureEnd)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &Copies{of: make(map[string]string), left: len(pipes)}
+	for path, to := range pipes {
+		c.of[to] = path
+		c.running.Go(func() {
+			err := spoolOne(ctx, path, to)
+			if info, statErr := os.Stat(to); err == nil && statErr == nil && info.Size() < leastCapture {
+				err = fmt.Errorf("%s: ended after %d bytes, before the header of a capture", path, info.Size())
+			}
+			if left := c.end(ctx, err); ctx.Err() == nil {
+				ended(path, left == 0 && len(pipes) == len(args))
+			}
+		})
+	}
+	return out, c, nil
+}
+
+// end notes that a pipe has ended, and returns how many are left.
+func (c *Copies) end(ctx context.Context, err error) (left int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil && ctx.Err() == nil {
+		c.errs = append(c.errs, err)
+	}
+	c.left--
+	return c.left
+}
+
+// Pipe returns the path of the pipe that a file is the copy of; "" if it is none.
+func (c *Copies) Pipe(file string) string { return c.of[file] }
+
+// Wait waits until all pipes have ended, or ctx. The error joins those of pipes that could not be copied to their ends.
+func (c *Copies) Wait() error {
+	c.running.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	slices.SortFunc(c.errs, func(x, y error) int { return cmp.Compare(x.Error(), y.Error()) })
+	return errors.Join(c.errs...)
+}
