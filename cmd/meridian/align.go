@@ -59,6 +59,7 @@ remains, or damaged parts of the traces were left out; the reason is on stderr.`
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	f.addFiles(cmd)
+	f.addRedact(cmd)
 	f.methodFlags.add(cmd, align.Methods())
 	f.logicalFlag.add(cmd)
 	f.outputFlags.add(cmd, "report")

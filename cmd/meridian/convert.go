@@ -89,6 +89,7 @@ remains, damaged parts of the traces were left out, or the traces have no host, 
 	}
 	flags := cmd.Flags()
 	f.addFiles(cmd)
+	f.addRedact(cmd)
 	f.filterFlags.add(cmd)
 	flags.StringArrayVar(&f.pairs, "pair", nil, "measure the time between events, `NAME=BEGIN..END[,...]`")
 	flags.StringVar(&f.dataset, "dataset", "", "take what no flag sets from the data set `FILE:NAME`")

@@ -43,6 +43,7 @@ type outputFlags struct {
 	quietFlag
 	traceFlags
 	json    bool
+	redact  bool
 	outputs []string
 }
 
@@ -50,6 +51,11 @@ type outputFlags struct {
 func (f *outputFlags) addFiles(cmd *cobra.Command) {
 	cmd.Flags().SortFlags = false
 	cmd.Flags().StringArrayVarP(&f.outputs, "output", "o", nil, "write `FILE`; may be repeated")
+}
+
+// addRedact gives a command the flag for files that are shared.
+func (f *outputFlags) addRedact(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.redact, "redact", false, "in what is written, other addresses in place of all, and neither payload nor texts")
 }
 
 // add gives a command the flags for what is printed: a result of the given name.
@@ -61,7 +67,7 @@ func (f *outputFlags) add(cmd *cobra.Command, result string) {
 
 // pipeline runs the pipeline on the traces that arguments name, writes the files, and names them.
 func (f *outputFlags) pipeline(cmd *cobra.Command, args []string, o pipeline.Options) (outcome *pipeline.Outcome, err error) {
-	o.Outputs = f.outputs
+	o.Outputs, o.Redact = f.outputs, f.redact
 	err = withTraces(cmd, args, &f.traceFlags, f.quiet, func(r *tracesRun) (err error) {
 		o.Progress, o.Match.Memory = r.progress, r.memory
 		outcome, err = pipeline.Run(r.ctx, r.traces, o)

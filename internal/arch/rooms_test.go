@@ -35,7 +35,8 @@ var mayImport = map[string][]string{
 	"internal/dirlock":          {},
 	"internal/scratch":          {"internal/dirlock"}, // a run's temporary files
 	"internal/spill":            {"internal/scratch"}, // what does not fit in memory
-	"internal/private":          {},                   // who may read what is written
+	"internal/redact":           {"trace"},
+	"internal/private":          {}, // who may read what is written
 	"internal/s3":               {},
 	"internal/probe":            {"internal/realtime", "internal/steering", "clock"},
 	"internal/synchroniser":     {"internal/probe", "align/online", "clock", "align/bound", "trace"},
@@ -64,7 +65,7 @@ var mayImport = map[string][]string{
 	"internal/show/view":        {"internal/show", "internal/show/index", "internal/cause/...", "internal/compare", "internal/kernel", "internal/plainhttp", "trace", "clock"}, // the kernel's packets
 	"internal/sim":              {"trace", "clock"},
 	"internal/demo":             {"internal/pipeline", "internal/pipeline/input", "internal/show", "internal/sim", "format/...", "trace", "clock"},
-	"internal/pipeline": {"internal/pipeline/...", "internal/filter", "internal/plainhttp", "internal/show/...", "internal/steering",
+	"internal/pipeline": {"internal/redact", "internal/pipeline/...", "internal/filter", "internal/plainhttp", "internal/show/...", "internal/steering",
 		"match", "align/...", "order", "order/logical", "format/...", "trace", "clock"},
 	"internal/live": {"internal/live/watch", "internal/steering", "internal/retention", "internal/pipeline/input", "internal/pipeline/usage", "internal/pipeline/source", "internal/kernel", "internal/filter", "internal/show/...", "match", "align/...", "order",
 		"format/...", "trace", "clock"},

@@ -11,6 +11,7 @@ import (
 	"meridian/clock"
 	"meridian/format/pcap"
 	"meridian/internal/filter"
+	"meridian/internal/redact"
 	"meridian/order"
 	"meridian/trace"
 )
@@ -22,6 +23,7 @@ type packetMerge struct {
 	method    string
 	selection filter.Options
 	total     int64 // packets, about
+	redact    *redact.Redactor
 }
 
 // mergeSegment is a segment of a capture that is a file.
@@ -85,6 +87,9 @@ func (m *packetMerge) write(ctx context.Context, w io.Writer, p Progress) (writt
 		}
 		if written++; written&0xffff == 0 {
 			p.Report("merging", written, m.total)
+		}
+		if m.redact != nil { // options are comments, and hashes of what is cut off
+			f.Data, f.Options = m.redact.Packet(sources[source].Frames.Interfaces()[f.Interface].LinkType, f.Data), nil
 		}
 		f.Time = clock.HostTime(at) // the clock of the merged capture is the timeline
 		return out.Write(face, f)

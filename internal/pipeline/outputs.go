@@ -108,6 +108,8 @@ func (o *Options) checkOutputs(traces []input.Trace) ([]outputFile, error) {
 			return nil, usage.Errorf("output %s is given twice", path)
 		}
 		switch {
+		case o.Redact && (f.ending == ".html" || f.kind == ofReport || f.kind == ofSpans || f.kind == ofParts):
+			return nil, usage.Errorf("%s: --redact writes packets (.pcapng) and events (.csv, .jsonl, .txt, .parquet, .ctf, .pftrace, .chrome.json, .picl, .plot, .svg, .png); this output has addresses of its own", path)
 		case f.kind == ofSpans && (o.Select.ofEvents() || len(o.Select.Fields) > 0 || o.Select.From.Event+o.Select.To.Event != ""):
 			return nil, usage.Errorf("%s: spans are written whole, chosen by host and time alone; leave out filters by stream, event or field, or write another format", path)
 		case (f.kind == ofPackets || f.kind == ofParts) && o.Select.ofEvents():

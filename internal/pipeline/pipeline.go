@@ -28,6 +28,7 @@ import (
 
 	"meridian/internal/filter"
 	"meridian/internal/pipeline/input"
+	"meridian/internal/redact"
 	"meridian/internal/show"
 	"meridian/trace"
 )
@@ -41,7 +42,9 @@ type Options struct {
 	Logical string   // one of Logicals: every event gets its logical time as a field; "" for none
 	// PICLFromStart gives times in PICL as seconds since the start of the timeline instead of UTC.
 	PICLFromStart bool
-	Progress      Progress
+	// Redact writes other addresses, no payload and no texts: see package redact.
+	Redact   bool
+	Progress Progress
 }
 
 // Progress is told how far a stage is, in units of its own, from several goroutines. It may be nil.
@@ -111,6 +114,9 @@ func Run(ctx context.Context, traces []input.Trace, o Options) (*Outcome, error)
 	}
 	out := newOutcome(ordered, w)
 	writer := &outputWriter{files: files, context: sinkContext{ordered, w, o.PICLFromStart}, progress: o.Progress, outcome: out}
+	if o.Redact {
+		writer.redact = redact.New()
+	}
 	if err := writer.write(ctx); err != nil {
 		return nil, err
 	}

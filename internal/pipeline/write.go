@@ -10,6 +10,7 @@ import (
 
 	"meridian/internal/pipeline/output"
 	"meridian/internal/pipeline/usage"
+	"meridian/internal/redact"
 	"meridian/trace"
 )
 
@@ -20,6 +21,7 @@ type outputWriter struct {
 	progress Progress
 	outcome  *Outcome
 	set      output.Set
+	redact   *redact.Redactor // nil where everything is written as it is
 }
 
 // write writes all outputs and publishes them together. The merged capture comes last: before it is written, the packets
@@ -113,7 +115,7 @@ func (w *outputWriter) writeEvents(ctx context.Context, kind outputKind, events 
 			}
 		}
 	}()
-	return w.play(ctx, events, func(schema *trace.Schema) (trace.Sink, error) {
+	open := func(schema *trace.Schema) (trace.Sink, error) {
 		for i := range w.files {
 			f := &w.files[i]
 			if f.kind != kind {
@@ -129,7 +131,12 @@ func (w *outputWriter) writeEvents(ctx context.Context, kind outputKind, events 
 			sinks = append(sinks, namedSink{s, f.path})
 		}
 		return sinks, nil
-	})
+	}
+	if w.redact != nil {
+		to := open
+		open = func(schema *trace.Schema) (trace.Sink, error) { return w.redact.Sink(schema, to) }
+	}
+	return w.play(ctx, events, open)
 }
 
 // discarder is a sink that holds resources until it is closed or discarded.
@@ -180,6 +187,7 @@ func (w *outputWriter) writePackets(ctx context.Context) error {
 		return nil
 	}
 	merge := w.context.ordered.packetMerge()
+	merge.redact = w.redact
 	w.context.ordered = nil
 	returnMemory()
 	for _, f := range w.files {
