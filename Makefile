@@ -3,7 +3,7 @@
 # A count, not a time: up to Go 1.26 a fuzz target can fail for its time being up (go.dev/issue/75804).
 FUZZTIME ?= 10000x
 EXECUTIONS ?= 1000000
-DECODERS := ./sensor ./sensor/ring ./trace ./format/... ./internal/sim ./internal/show/index ./internal/record/... ./internal/probe ./internal/collect/wire ./internal/collect/trust ./internal/s3
+DECODERS := ./sensor ./sensor/ring ./trace ./format/... ./internal/sim ./internal/show/index ./internal/record/... ./internal/probe ./internal/collect/wire ./internal/collect/trust ./internal/collect/tunnel ./internal/s3 ./internal/plainhttp ./internal/experiment/file ./internal/experiment/allow ./internal/redact
 PACKETS  ?= 5000000
 WORLDS   ?= 10000
 SESSIONS ?= 200
@@ -226,6 +226,10 @@ steered: ## every hour of clocks that daemons steer, over LAN, cloud and WAN del
 
 steering: ## recorded hosts while the machine's clock is slewed by 100 ppm to and fro, as root; its rate is restored
 	MERIDIAN_STEERING=1 go test -count 1 -v -run TestRecordedHostsAreFreeClocks ./internal/pipeline
+
+.PHONY: defences
+defences: ## the tests of docs/security.md, each without its defence: all must fail; as root, some minutes
+	go run ./tools/defences $(FLAGS)
 
 mutate: ## how many of 25 random changes to PACKAGES their own tests catch (FLAGS="-seed 7")
 	go run ./tools/mutate -least 23 $(FLAGS) $(PACKAGES)
