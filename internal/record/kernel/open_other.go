@@ -14,6 +14,9 @@ type Recorder struct{ unsupported }
 // Open always fails here.
 func Open(Options, *trace.Warnings) (*Recorder, error) { return nil, errUnsupported }
 
+// Followable always returns an error here.
+func Followable() error { return errUnsupported }
+
 var errUnsupported = &Unavailable{Reason: NotSupported}
 
 // unsupported is a recorder of kernel events on a system that has none.
