@@ -46,9 +46,13 @@ type bench struct {
 	runs     int
 	only     string
 
+	groups string // of kernel events, for programs
+
 	loads  []*load
 	events []*emitted
 	gap    *account
+
+	runTimes map[string][]runTime // by program
 }
 
 func main() {
@@ -56,12 +60,16 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == "emit" {
 		exit(emit(os.Args[2:]))
 	}
+	if len(os.Args) > 1 && os.Args[1] == "work" {
+		exit(work(os.Args[2:]))
+	}
 	b := &bench{}
 	flag.StringVar(&b.meridian, "meridian", "bin/meridian", "the command to measure")
 	flag.IntVar(&b.rounds, "rounds", 10, "how many times each recorder has its turn")
 	seconds := flag.Float64("seconds", 20, "how long each load is recorded, all rounds together")
 	flag.IntVar(&b.runs, "runs", 5, "how many times a program's events are recorded in each way")
-	flag.StringVar(&b.only, "only", "", "measure only what has this text in its name: tcp, udp, account, events")
+	flag.StringVar(&b.only, "only", "", "measure only what has this text in its name: tcp, udp, account, events; programs measures each of the recorder's programs alone")
+	flag.StringVar(&b.groups, "groups", "net,sched,irq,syscalls,sockets,disk", "`GROUPS` of kernel events whose programs are measured")
 	check := flag.Bool("check", false, "exit with 1 if a bar is missed")
 	markdown := flag.Bool("markdown", false, "print tables as Markdown")
 	sessions := flag.Int("audit", 0, "measure nothing, but compare all counts of the packets of so many sessions")
@@ -93,7 +101,7 @@ func (b *bench) run() error {
 		if err := netlab.Outside(context.Background(), b.dir, netlab.TwoHosts, b.traffic); err != nil {
 			return err
 		}
-		return b.emitters()
+		return errors.Join(b.emitters(), b.programs())
 	})
 }
 
@@ -126,4 +134,5 @@ func (b *bench) print(w io.Writer, markdown bool) {
 		b.gap.print(w)
 	}
 	printEmitted(w, b.events, markdown)
+	printPrograms(w, b.runTimes)
 }
