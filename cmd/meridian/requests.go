@@ -51,7 +51,7 @@ network are by one clock each, and exact. Where one end alone was recorded the r
 	flags.StringVar(&f.sort, "sort", "total", "the first by `WHAT`: total, server, network, client, beyond, begin")
 	flags.BoolVar(&f.json, "json", false, "print a line of JSON for each, with the pieces of its path")
 	flags.BoolVar(&f.groups, "percentiles", false, "print percentiles for each name and pair of hosts instead")
-	flags.IntVar(&f.packets, "packets", view.DefaultPackets, "look at the first `N` packets, some 150 bytes of memory each")
+	flags.IntVar(&f.packets, "packets", view.DefaultPackets, "look at the first `N` packets, some 150 bytes of memory each, and at four times as many events of threads")
 	flags.StringVar(&f.index, "index", "", "keep the index as `FILE`, to be used again without the traces")
 	f.filterFlags.add(cmd)
 	f.methodFlags.add(cmd, append(align.Methods(), pipeline.AsRecorded))
@@ -87,7 +87,7 @@ func (f *requestFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if list.UpTo != 0 {
-		broken = append(broken, fmt.Sprintf("requests after %s are not listed: there are more than %d packets (--packets)",
+		broken = append(broken, fmt.Sprintf("requests after %s are not listed: there are more than %d packets, or four times as many events of threads (--packets)",
 			time.Unix(0, int64(t.About().Origin)+list.UpTo).UTC().Format("2006-01-02 15:04:05.000000000"), f.packets))
 	}
 	out := cmd.OutOrStdout()

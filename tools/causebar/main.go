@@ -251,7 +251,7 @@ func (s *score) judge(kind string, r *request, delay int64) {
 			s.timers++
 		}
 		return
-	case len(names) > 1 && slices.ContainsFunc(names, is), strings.Contains(r.LongestBeyond, "("), strings.HasPrefix(r.LongestBeyond, "timer or"), r.LongestBeyond == "":
+	case len(names) > 1 && slices.ContainsFunc(names, is), strings.Contains(r.LongestBeyond, "("), strings.HasPrefix(r.LongestBeyond, "timer or"), strings.HasPrefix(r.LongestBeyond, "not recorded"), r.LongestBeyond == "":
 		s.undecided++
 	default:
 		s.wrong++

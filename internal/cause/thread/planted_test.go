@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"meridian/internal/cause"
 	"meridian/internal/cause/wire"
@@ -361,4 +363,34 @@ func TestWhatIsNotRecordedLeavesCausesOpenAndNeverWrong(t *testing.T) {
 			t.Errorf("without %s: %d right, %d open (%d with all), %d wrong %v", name, right, open, all, wrong, by)
 		}
 	}
+}
+
+// BenchmarkEvents adds the events of 2,000 requests, some 90 each, and walks the path of each. Bytes are what is held in the end.
+func BenchmarkEvents(b *testing.B) {
+	p := newPlanted(1, 2000, msec, 0)
+	slices.SortStableFunc(p.events, func(a, b scripted) int { return cmp.Compare(a.at, b.at) })
+	var before, after runtime.MemStats
+	var adding, walking time.Duration
+	walked := 0
+	for b.Loop() {
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		from := time.Now()
+		w, set := p.play(func(int, int64) cause.Bounds { return cause.Bounds{Below: msec, Above: msec, Known: true} })
+		adding += time.Since(from)
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		from = time.Now()
+		for _, r := range set.Requests() {
+			if _, known := w.Path(&r); known {
+				walked++
+			}
+		}
+		walking += time.Since(from)
+	}
+	n := float64(len(p.events))
+	b.ReportMetric(float64(adding.Nanoseconds())/float64(b.N)/n, "ns/event")
+	b.ReportMetric(float64(walking.Nanoseconds())/float64(walked), "ns/path")
+	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/n, "B/event")
+	b.ReportMetric(n, "events")
 }

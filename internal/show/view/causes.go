@@ -24,22 +24,23 @@ type causeSource interface {
 
 // causes are the requests of a timeline and what their paths need. They are made when they are first asked for.
 type causes struct {
-	once    sync.Once
-	of      causeSource
-	about   *index.About
-	walking sync.Mutex // a path is found by one at a time
-	err     error
-	model   *cause.Model
-	list    []cause.Request
-	paths   *cause.Paths
-	groups  []requestGroup
-	groupOf []int32 // of each request
-	texts   map[string]int32
-	world   *thread.World // nil where no threads are recorded
-	most    int           // packets that are held
-	upTo    int64         // the instant after which no packet was read, 0 if all were
-	first   int64         // event from which on requests are found
-	since   int64         // its instant, 0 if it is the first of all
+	once          sync.Once
+	of            causeSource
+	about         *index.About
+	walking       sync.Mutex // a path is found by one at a time
+	err           error
+	model         *cause.Model
+	list          []cause.Request
+	paths         *cause.Paths
+	groups        []requestGroup
+	groupOf       []int32 // of each request
+	texts         map[string]int32
+	world         *thread.World // nil where no threads are recorded
+	most          int           // packets that are held
+	mostOfThreads int           // events of threads; 0 stands for threadEvents each of these
+	upTo          int64         // the instant after which no packet was read, 0 if all were
+	first         int64         // event from which on requests are found
+	since         int64         // its instant, 0 if it is the first of all
 }
 
 // groupKey is what like requests have in common.
@@ -85,7 +86,7 @@ func (c *causes) build(t causeSource) error {
 			return err
 		}
 	}
-	w, err := readWires(t, a, m, c.first, cmp.Or(c.most, DefaultPackets))
+	w, err := readWires(t, a, m, c.first, cmp.Or(c.most, DefaultPackets), cmp.Or(c.mostOfThreads, threadEvents*cmp.Or(c.most, DefaultPackets)))
 	if err != nil {
 		return err
 	}

@@ -87,3 +87,28 @@ func TestALockIsHeldAcrossHostsWhereItsHolderWaitedForAnother(t *testing.T) {
 		}
 	}
 }
+
+// Packets are few, and the events of threads bound what is read.
+func TestEventsOfThreadsAreBounded(t *testing.T) {
+	t.Parallel()
+	count := 0
+	for _, most := range []int{40, 300, 0} {
+		x, err := NewTimeline(indextest.Kernels(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer x.Close()
+		x.causes.mostOfThreads = most
+		list, err := x.Requests(RequestQuery{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list.Count < count || (list.UpTo == 0) != (most == 0) {
+			t.Errorf("of %d events of threads %d requests up to %d, after %d", most, list.Count, list.UpTo, count)
+		}
+		count = list.Count
+	}
+	if count == 0 {
+		t.Error("no requests")
+	}
+}

@@ -30,7 +30,10 @@ type wires struct {
 // DefaultPackets is how many packets requests are found in, unless [Timeline.LimitPackets] says otherwise: some 150 bytes of memory each.
 const DefaultPackets = 8 << 20
 
-// LimitPackets bounds the packets that requests are found in, before they are first asked for. The requests of a timeline with more are
+// threadEvents is how many events of threads are read at most for each packet that may be: each takes some 60 bytes of memory.
+const threadEvents = 4
+
+// LimitPackets bounds the packets that requests are found in, and four times as many events of threads, before they are first asked for. The requests of a timeline with more are
 // those of its first packets, up to UpTo of the list.
 func (t *Timeline) LimitPackets(most int) { t.causes.most = most }
 
@@ -128,8 +131,8 @@ func (r *packetReader) read(e *index.Scanned, host int) (p wire.Packet, from, to
 	return p, netip.AddrPortFrom(f, uint16(number(2))), netip.AddrPortFrom(t, uint16(number(4))), udp, true, nil
 }
 
-// readWires reads the packets of a timeline from an event on, so many at most; nil if it has none.
-func readWires(t causeSource, a *index.About, m *cause.Model, first int64, most int) (*wires, error) {
+// readWires reads the packets of a timeline from an event on, so many at most, and so many events of threads; nil if it has none.
+func readWires(t causeSource, a *index.About, m *cause.Model, first int64, most, ofThreads int) (*wires, error) {
 	r := newPacketReader(t, a)
 	threads := newThreadReader(t, a, m)
 	w := &wires{set: wire.NewSet(), row: make(map[int]int), stamps: make([][]int64, len(a.Hosts)), others: make([]map[int64]int32, len(a.Hosts)),
@@ -143,12 +146,16 @@ func readWires(t causeSource, a *index.About, m *cause.Model, first int64, most 
 		}
 	}
 	byKernel := make([]bool, len(a.Hosts)) // the kernel's packets are recorded: those of a capture are the same
-	left := most
+	left, leftOfThreads := most, ofThreads
 	var captured []capturedPacket
 	wanted := func(class int) bool { return r.wants(class) || threads.wants(class) }
 	err := t.Scan(first, wanted, func(e *index.Scanned) error {
 		host := a.Rows[e.Row].Host
 		if threads.wants(e.Class) {
+			if leftOfThreads--; leftOfThreads < 0 {
+				w.upTo = max(e.At, 1)
+				return errEnough
+			}
 			return threads.read(e, host, w.set)
 		}
 		p, from, to, udp, ok, err := r.read(e, host)
