@@ -227,6 +227,16 @@ steered: ## every hour of clocks that daemons steer, over LAN, cloud and WAN del
 steering: ## recorded hosts while the machine's clock is slewed by 100 ppm to and fro, as root; its rate is restored
 	MERIDIAN_STEERING=1 go test -count 1 -v -run TestRecordedHostsAreFreeClocks ./internal/pipeline
 
+.PHONY: vuln
+vuln: ## known vulnerabilities in what is built, by govulncheck; it says so where their list cannot be reached
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT; \
+	GOFLAGS= GOWORK=off GOBIN=$$dir go install golang.org/x/vuln/cmd/govulncheck@v1.9.0 || { echo "vuln: govulncheck cannot be fetched: NOTHING WAS CHECKED"; exit 0; }; \
+	status=0; for module in . clock examples sensor sensor/sensorgrpc tools; do \
+		echo "== $$module"; (cd $$module && $$dir/govulncheck ./...) >$$dir/out 2>&1; code=$$?; cat $$dir/out; \
+		if grep -q '^govulncheck: fetching vulnerabilities' $$dir/out; then echo "vuln: https://vuln.go.dev cannot be reached: NOTHING WAS CHECKED"; exit 0; fi; \
+		[ $$code -eq 0 ] || status=1; \
+	done; exit $$status
+
 .PHONY: defences
 defences: ## the tests of docs/security.md, each without its defence: all must fail; as root, some minutes
 	go run ./tools/defences $(FLAGS)

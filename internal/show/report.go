@@ -11,9 +11,13 @@ import (
 	"meridian/clock"
 )
 
+// ReportVersion is that of the report's format. Fields that are added do not change it: what is there keeps its name and meaning.
+const ReportVersion = 1
+
 // Report is the alignment report: what was aligned, how, and how sure it is. Times are int64 ns; a null bound means that
 // nothing bounds that side, a null skew that the messages do not determine it.
 type Report struct {
+	Version    int    `json:"version"` // [ReportVersion]
 	Reference  string `json:"reference"`
 	Method     string `json:"method"`
 	Network    string `json:"network"`    // the strategy by which pairs became one time base; "" where a method needs none
@@ -269,6 +273,7 @@ func ReadReport(r io.Reader) (*Report, error) {
 // complete returns a copy in which no array is nil and every number is finite.
 func (r *Report) complete() *Report {
 	c := *r
+	c.Version = ReportVersion
 	c.Hosts = append([]Host{}, r.Hosts...)
 	for i := range c.Hosts {
 		h := &c.Hosts[i]
