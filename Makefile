@@ -254,6 +254,10 @@ cross: ## builds for other platforms: the command for macOS and Windows, sensors
 	CGO_ENABLED=0 GOOS=windows GOARCH=amd64 go build -o /dev/null ./cmd/meridian
 	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go build ./clock ./sensor/... ./internal/record/...
 
+.PHONY: release
+release: ## all files of a release, the same bytes each time, into dist/: make release VERSION=0.2.0
+	go run ./tools/release -version "$(VERSION)" $(FLAGS)
+
 tidy: ## go mod tidy for every module
 	go run ./tools/modules tidy
 

@@ -9,6 +9,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// releaseVersion and releaseCommit are what tools/release links into the command: an archive of it may have been built without git. They are empty otherwise.
+var releaseVersion, releaseCommit string
+
 // build is what the binary knows of how it was built. Fields that the build did not record are empty.
 type build struct {
 	Version  string `json:"version"`  // of the module; "(devel)" for a build of a checkout
@@ -52,6 +55,9 @@ func thisBuild() build {
 	}
 	if b.Version = info.Main.Version; b.Version == "" {
 		b.Version = "(devel)"
+	}
+	if releaseVersion != "" {
+		b.Version, b.Commit = releaseVersion, releaseCommit
 	}
 	for _, s := range info.Settings {
 		switch s.Key {
