@@ -69,15 +69,25 @@ func unlikely(e []float64) func(vector) float64 {
 			return math.Inf(1)
 		}
 		sum, product := 0.0, 1.0
+		perNs := 1 / s
 		for _, x := range e {
-			y := (x - p[0]) / s
+			y := (x - p[0]) * perNs
 			sum += b * y
 			// softplus(-y) as the logarithm of a product of many 1+exp(-y): one logarithm instead of many.
-			if y < -30 {
+			switch {
+			case y < -30:
 				sum -= (a + b) * y
 				continue
+			case y > 37: // beside 1, exp(-y) is nothing
+				continue
 			}
-			if product *= 1 + math.Exp(-y); product > 1e280 {
+			// exp(-y) = 2^(k/64) exp(r), where |r| is at most log(2)/128: five terms leave 1e-13 of it.
+			k := y * (-64 / math.Ln2)
+			rounded := k + toInteger
+			r := (k - (rounded - toInteger)) * (math.Ln2 / 64)
+			n := int64(math.Float64bits(rounded)<<12) >> 12 // what is left of toInteger is a multiple of 64
+			power := math.Float64frombits(roots[n&63] + uint64(n>>6)<<52)
+			if product *= 1 + power*(1+r*(1+r*(1.0/2+r*(1.0/6+r*(1.0/24))))); product > 1e280 {
 				sum += (a + b) * math.Log(product)
 				product = 1
 			}
@@ -86,6 +96,17 @@ func unlikely(e []float64) func(vector) float64 {
 		return sum/float64(len(e)) + p[1] + logBeta(a, b)
 	}
 }
+
+// toInteger rounds a float64 of less than 2^51 to an integer, which is then in the low bits of the sum.
+const toInteger = 3 << 51
+
+// roots are the bits of 2^(k/64).
+var roots = func() (bits [64]uint64) {
+	for k := range bits {
+		bits[k] = math.Float64bits(math.Exp2(float64(k) / 64))
+	}
+	return bits
+}()
 
 type vector [4]float64
 

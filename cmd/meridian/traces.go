@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 
 	"github.com/spf13/cobra"
 
@@ -100,17 +101,29 @@ func scratchUnder(given string) string {
 // freeHeap is how large the heap may get before it is collected at all, bytes: a run on small traces ends before that.
 const freeHeap = 128 << 20
 
-// spareMemory sets how the heap is collected while traces are read. A run holds to its end what it holds, so waiting until
-// the heap has doubled would keep as much again in reserve. Collections are cheap here, since packets hold no pointers.
-//
-// Below freeHeap, or a quarter of the run's limit, there are none. The limit alone would not do: above it, the collector would not rest. So the first
-// collection lifts it.
+// leastGrowth is by what share of what lives the heap grows before it is collected, percent. A run holds to its end what it holds, so
+// waiting until the heap has doubled would keep as much again in reserve. Collections are cheap here, since packets hold no pointers.
+const leastGrowth = 25
+
+// spareMemory sets how the heap is collected while traces are read. Below freeHeap, or a quarter of the run's limit, there are no
+// collections. The limit alone would not do: above it, the collector would not rest. So the first collection lifts it, and each sets
+// anew how far the heap may grow until the next.
 func spareMemory(limit int64) {
+	free := min(freeHeap, limit/4)
 	debug.SetGCPercent(-1)
-	debug.SetMemoryLimit(min(freeHeap, limit/4))
-	sentinel := new(*byte) // a pointer, since objects without any share blocks, and live as long as another in theirs
-	runtime.SetFinalizer(sentinel, func(**byte) {
-		debug.SetGCPercent(25)
+	debug.SetMemoryLimit(free)
+	var collected func(**byte)
+	collected = func(sentinel **byte) {
+		sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		metrics.Read(sample)
+		growth := uint64(leastGrowth)
+		if live := sample[0].Value.Uint64(); live > 0 && live < uint64(free) {
+			growth = max(growth, 100*(uint64(free)-live)/live)
+		}
+		debug.SetGCPercent(int(min(growth, math.MaxInt32)))
 		debug.SetMemoryLimit(math.MaxInt64)
-	})
+		runtime.SetFinalizer(sentinel, collected) // for the next
+	}
+	sentinel := new(*byte) // a pointer, since objects without any share blocks, and live as long as another in theirs
+	runtime.SetFinalizer(sentinel, collected)
 }

@@ -3,6 +3,9 @@ package pipeline
 import (
 	"fmt"
 	"math"
+	"runtime"
+	"slices"
+	"sync"
 
 	"meridian/align"
 	"meridian/clock"
@@ -24,21 +27,35 @@ type segment struct {
 // findSegments divides the captures where a clock was set back: where stamps are further behind than any that come late. A
 // solution, which may be nil, tells of smaller steps.
 func (m *Matched) findSegments(solution *align.Solution) []segment {
-	var all []segment
+	of := make([][]segment, len(m.captures))
+	var group sync.WaitGroup
+	turns := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for i := range m.captures {
-		clocks := &m.Captures[i]
-		numbers := []int{clocks.Sent}
-		if clocks.Received != clocks.Sent {
-			numbers = append(numbers, clocks.Received)
+		turns <- struct{}{}
+		group.Go(func() {
+			of[i] = segmentsOf(m, solution, i)
+			<-turns
+		})
+	}
+	group.Wait()
+	return slices.Concat(of...)
+}
+
+// segmentsOf divides a capture.
+func segmentsOf(m *Matched, solution *align.Solution, capture int) []segment {
+	clocks := &m.Captures[capture]
+	numbers := []int{clocks.Sent}
+	if clocks.Received != clocks.Sent {
+		numbers = append(numbers, clocks.Received)
+	}
+	var all []segment
+	for _, number := range numbers {
+		runs := order.Runs(m.stampsOf(capture, number), order.DefaultWindow, maxSegments)
+		if solution != nil {
+			runs = m.runsOf(solution, capture, number, runs)
 		}
-		for _, number := range numbers {
-			runs := order.Runs(m.stampsOf(i, number), order.DefaultWindow, maxSegments)
-			if solution != nil {
-				runs = m.runsOf(solution, i, number, runs)
-			}
-			for _, run := range runs {
-				all = append(all, segment{i, number, run, len(runs) == 1 && len(numbers) == 1})
-			}
+		for _, run := range runs {
+			all = append(all, segment{capture, number, run, len(runs) == 1 && len(numbers) == 1})
 		}
 	}
 	return all
