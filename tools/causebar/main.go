@@ -369,7 +369,7 @@ func (r *request) spent(names []string) (n int64) {
 
 // requests lists the client's requests in their order.
 func (b *bar) requests(dir string) (list []request, err error) {
-	args := []string{"requests", "--sort", "begin", "--slowest", "1000", "--json", "--quiet"}
+	args := []string{"requests", "--sort", "begin", "--slowest", "1000000", "--json", "--quiet"}
 	for _, host := range []string{"client", "server", "db"} {
 		args = append(args, host+"="+filepath.Join(dir, host))
 		if file := filepath.Join(dir, host+".trace"); exists(file) && b.goroutines {
