@@ -80,7 +80,7 @@ func main() {
 	b := bar{}
 	languages := flag.String("language", "python,go", "`LIST` of python and go")
 	flag.StringVar(&b.meridian, "meridian", "bin/meridian", "the command to measure")
-	flag.IntVar(&b.each, "each", 10, "requests of each kind; four times as many are not made slow")
+	flag.IntVar(&b.each, "each", 10, "requests of each kind, 50 at most; four times as many are not made slow")
 	flag.Uint64Var(&b.seed, "seed", 1, "of the order of requests")
 	flag.BoolVar(&b.goroutines, "goroutines", true, "read execution traces of the programs in Go beside the kernel's events")
 	flag.StringVar(&b.kernel, "kernel", "net,sched,syscalls,sockets,disk", "`GROUPS` of kernel events to record")
@@ -369,7 +369,7 @@ func (r *request) spent(names []string) (n int64) {
 
 // requests lists the client's requests in their order.
 func (b *bar) requests(dir string) (list []request, err error) {
-	args := []string{"requests", "--sort", "begin", "--slowest", "1000000", "--json", "--quiet"}
+	args := []string{"requests", "--sort", "begin", "--slowest", "1000", "--json", "--quiet"}
 	for _, host := range []string{"client", "server", "db"} {
 		args = append(args, host+"="+filepath.Join(dir, host))
 		if file := filepath.Join(dir, host+".trace"); exists(file) && b.goroutines {
