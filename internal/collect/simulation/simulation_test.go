@@ -40,7 +40,7 @@ func memory(t *testing.T) string {
 // playAll plays schedules until f is false, from a seed on.
 func playAll(t *testing.T, first, last uint64, p plant, f func(w *world) bool) {
 	root := memory(t)
-	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // each schedule leaves little
+	defer debug.SetGCPercent(debug.SetGCPercent(200)) // each schedule leaves little
 	var next, stop atomic.Uint64
 	t.Run("schedules", func(t *testing.T) {
 		for i := range workers {

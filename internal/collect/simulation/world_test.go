@@ -107,6 +107,10 @@ func (w *world) play() {
 	for _, s := range w.servers {
 		s.kill(false)
 	}
+	w.recorder, w.agent, w.net.subs = nil, nil, nil // messages that are still on the way keep the network
+	for _, s := range w.servers {
+		s.disk, s.view = nil, nil
+	}
 }
 
 // act does one thing of those that happen.
