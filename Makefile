@@ -110,9 +110,9 @@ picture: build ## the picture of README.md anew; needs Chromium
 
 .PHONY: pictures
 pictures: ## the pictures of docs/viewer.md anew, by the tests of the page; needs Chromium
-	dir=$$(mktemp -d) && MERIDIAN_SHOTS=$$dir go test -count 1 ./tools/viewtest -run 'TestHonesty|TestRequests|TestTwoRuns|TestQuestions' && \
+	dir=$$(mktemp -d) && MERIDIAN_SHOTS=$$dir go test -count 1 ./tools/viewtest -run 'TestHonesty|TestRequests|TestTwoRuns|TestQuestions|TestTheGuideOfTheShop' && \
 	for p in requests:requests-served apart:apart raw:raw-inverted-served numbers:numbers against:against-served why:why between:between delays:delays-bar live:live-requests \
-		runqueue:WhichHostsRunQueueMadeARequestSlow again:WhichPacketWasSentAgainAndWhatWaitedForIt lock:WhetherALockIsHeldAcrossHosts; do cp $$dir/$${p#*:}-1400-light.png docs/images/$${p%%:*}.png || exit 1; done; rm -r $$dir
+		runqueue:WhichHostsRunQueueMadeARequestSlow again:WhichPacketWasSentAgainAndWhatWaitedForIt lock:WhetherALockIsHeldAcrossHosts shop:shop; do cp $$dir/$${p#*:}-1400-light.png docs/images/$${p%%:*}.png || exit 1; done; rm -r $$dir
 
 bench-view: ## the timeline of ten million events in a browser, against its bars; needs Chromium
 	go build -o bin/viewbench ./tools/viewbench

@@ -160,6 +160,12 @@ func printRequests(w io.Writer, t *view.Timeline, list *view.RequestList) error 
 	return out.Error()
 }
 
+// rowName says what a row's number stands for.
+type rowName struct {
+	Host string `json:"host"`
+	Name string `json:"name"`
+}
+
 func printRequestsJSON(w io.Writer, t *view.Timeline, list *view.RequestList) error {
 	a := t.About()
 	out := json.NewEncoder(w)
@@ -169,14 +175,23 @@ func printRequestsJSON(w io.Writer, t *view.Timeline, list *view.RequestList) er
 			return err
 		}
 		hosts := func(row int) string { return a.Hosts[a.Rows[row].Host].Name }
+		rows := make(map[int]rowName)
+		for _, piece := range p.Pieces {
+			for _, row := range []int{piece.Row, piece.From} {
+				if row >= 0 {
+					rows[row] = rowName{hosts(row), a.Rows[row].Name}
+				}
+			}
+		}
 		err = out.Encode(struct {
-			Client        string     `json:"client"`
-			Server        string     `json:"server"`
-			Origin        int64      `json:"origin,string"` // ns since 1970, of the instants
-			Longest       string     `json:"longest"`
-			LongestBeyond string     `json:"longest_beyond"`
-			Path          *view.Path `json:"path"`
-		}{hosts(p.Request.Client), hosts(p.Request.Server), int64(a.Origin), causeNames(t, p, p.Total), causeNames(t, p, p.Beyond), p})
+			Client        string          `json:"client"`
+			Server        string          `json:"server"`
+			Origin        int64           `json:"origin,string"` // ns since 1970, of the instants
+			Longest       string          `json:"longest"`
+			LongestBeyond string          `json:"longest_beyond"`
+			Path          *view.Path      `json:"path"`
+			Rows          map[int]rowName `json:"rows"` // of the path's pieces
+		}{hosts(p.Request.Client), hosts(p.Request.Server), int64(a.Origin), causeNames(t, p, p.Total), causeNames(t, p, p.Beyond), p, rows})
 		if err != nil {
 			return err
 		}
