@@ -14,7 +14,7 @@ import (
 type Conn interface {
 	// Publish sends a message. It may keep data until it returns, not longer. The error of a connection that is away tells [Lost].
 	Publish(subject string, data []byte) error
-	// PublishRequest sends a message that is to be answered on another subject.
+	// PublishRequest sends a message that is to be answered on another subject; "" for one that needs no answer.
 	PublishRequest(subject, reply string, data []byte) error
 	// Subscribe has f called with each message of a subject, one at a time. At most pending bytes wait for f, the rest is lost; 0 for the connection's default.
 	Subscribe(subject string, pending int, f nats.MsgHandler) (Subscription, error)
@@ -48,6 +48,14 @@ func (c natsConn) Subscribe(subject string, pending int, f nats.MsgHandler) (Sub
 		return nil, err
 	}
 	return sub, nil
+}
+
+// PublishRequest leaves an empty reply out: the library refuses one.
+func (c natsConn) PublishRequest(subject, reply string, data []byte) error {
+	if reply == "" {
+		return c.Publish(subject, data)
+	}
+	return c.Conn.PublishRequest(subject, reply, data)
 }
 
 func (c natsConn) Request(ctx context.Context, subject string, data []byte) ([]byte, error) {
