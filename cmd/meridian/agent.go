@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"meridian/internal/collect/captures"
 	"meridian/internal/collect/ship"
 	"meridian/internal/collect/standby"
 	"meridian/internal/collect/trust"
@@ -36,6 +37,8 @@ type agentFlags struct {
 	removeSent                bool
 	drain, batch              time.Duration
 	allowRun                  string
+	allowCaptures             []string
+	captureDirs               captures.Dirs
 }
 
 // defaultBatch is how long bytes wait for others to be sent with.
@@ -70,6 +73,9 @@ recording; started again, it goes on.
 With --standby --allow-run FILE operators may also use this host in experiments ('meridian run --on agents'). They run what FILE names, as this
 user, in a directory below DIR, and nothing else. Its lines are 'use NAME' for a standard daemon, 'run PATH' for a program with any arguments,
 'run PATH ARG...' for one with these, 'env NAME' for a variable that they may set, and 'shell' for any text for sh -c.
+
+With --allow-captures DIR operators may align captures below DIR ('meridian align agent:HOST:/PATH'): the agent sends of their packets times and what
+tells them apart, no content. It opens nothing outside, whatever paths or links say.
 
 With --on-demand DIR is a flight recorder: the agent sends nothing by itself, and what 'meridian server fetch --around INSTANT' asks for as a session of its
 own. --spool or the recorder's --keep says how much stays. Give all hosts the same --session: then they exchange clock probes.
@@ -126,6 +132,7 @@ servers as are wanted, COMMAND was not run, rings of programs were left unread, 
 	flags.BoolVar(&f.onDemand, "on-demand", false, "send nothing but what 'meridian server fetch --around' asks for; needs --spool or --keep")
 	flags.BoolVar(&f.allowCommands, "allow-commands", false, "with --standby: let servers run commands on this host, as this user")
 	flags.StringVar(&f.allowRun, "allow-run", "", "with --standby: let operators' experiments run on this host what `FILE` names, as this user (default: nothing)")
+	flags.StringArrayVar(&f.allowCaptures, "allow-captures", nil, "let operators align the captures in `DIR`, which stay here; may be repeated (default: none)")
 	flags.BoolVar(&f.removeSent, "remove-sent", false, "with --standby: remove the trace of a session when servers have all of it")
 	f.quietFlag.add(cmd)
 	return cmd
@@ -142,7 +149,7 @@ func (f *agentFlags) run(cmd *cobra.Command, args []string) error {
 	probes := newAgentProbes(f, f.dir, o.Session, args, c.Conn, log)
 	log("session %s, host %s: sending %s to %s", o.Session, o.Host, o.Dir, redacted(f.server))
 	r := recorder{dir: f.dir, args: append(f.recorderArgs(), args...), stderr: cmd.ErrOrStderr(), stdout: cmd.OutOrStdout(), log: log}
-	code, sum, err := f.recordAndSend(cmd.Context(), o, probes, &r, c.watch)
+	code, sum, err := f.recordAndSend(cmd.Context(), o, probes, &r, f.watchAndServe(c, log))
 	if err != nil {
 		return err
 	}
@@ -218,6 +225,9 @@ func (f *agentFlags) ship(ctx context.Context, c *nats.Conn, o ship.Options) (su
 // connect returns how the trace of DIR is sent, and the connection, for an agent that records by itself.
 func (f *agentFlags) connect(args []string, log func(format string, args ...any)) (o ship.Options, c *agentConn, err error) {
 	key, err := f.invitation(log)
+	if err == nil {
+		err = f.checkAllowCaptures()
+	}
 	if err == nil {
 		o, err = f.options()
 	}

@@ -38,7 +38,7 @@ func (f *agentFlags) flightRecorder(cmd *cobra.Command, args []string) error {
 	serving, stop := context.WithCancel(context.WithoutCancel(cmd.Context()))
 	defer stop()
 	var all errgroup.Group
-	all.Go(func() error { c.watch(serving); return nil })
+	all.Go(func() error { f.watchAndServe(c, log)(serving); return nil })
 	all.Go(func() error { return agent.Run(serving) })
 	code, err := probes.beside(cmd.Context(), &r)
 	stop()

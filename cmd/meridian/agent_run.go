@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"meridian/internal/collect/tunnel"
+	"meridian/internal/collect/wire"
 	"meridian/internal/experiment/allow"
 	"meridian/internal/experiment/remote"
 )
@@ -43,7 +44,7 @@ func (f *agentFlags) serveRuns(ctx context.Context, c *nats.Conn, log func(forma
 		return err
 	}
 	return tunnel.Serve(ctx, tunnel.ServeOptions{
-		Conn: c, Host: f.host, Log: log,
+		Conn: c, Kind: wire.RunStreams, Host: f.host, Log: log,
 		Refuse: func() error {
 			if f.allowRun == "" {
 				return errors.New("it runs no experiments: start it with --allow-run FILE")

@@ -79,6 +79,9 @@ func (f *agentFlags) standBy(cmd *cobra.Command, args []string) error {
 	if err := f.checkAllowRun(); err != nil {
 		return err
 	}
+	if err := f.checkAllowCaptures(); err != nil {
+		return err
+	}
 	lock, err := dirlock.Lock(f.dir)
 	if err != nil {
 		return fmt.Errorf("%s: %w: does another agent wait for commands there?", f.dir, err)
@@ -107,7 +110,7 @@ func (f *agentFlags) standBy(cmd *cobra.Command, args []string) error {
 	log("host %s waits for commands, at %s", f.host, redacted(f.server))
 	watching, stop := context.WithCancel(cmd.Context())
 	var watch errgroup.Group
-	watch.Go(func() error { c.watch(watching); return nil })
+	watch.Go(func() error { f.watchAndServe(c, log)(watching); return nil })
 	watch.Go(func() error { return f.serveRuns(watching, c.Conn, log) })
 	err = a.Run(cmd.Context())
 	stop()

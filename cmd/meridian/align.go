@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"meridian/align"
 	"meridian/internal/pipeline"
+	"meridian/internal/pipeline/input"
 )
 
 // alignFlags is what the command line says.
@@ -16,6 +18,7 @@ type alignFlags struct {
 	methodFlags
 	outputFlags
 	logicalFlag
+	atAgents
 }
 
 func newAlign() *cobra.Command {
@@ -30,6 +33,10 @@ A TRACE is a capture (pcap or pcapng), a CTF directory of LTTng or another trace
 directory of those, plain or compressed with gzip or zstd; the format is found from the content. HOST names the host
 that recorded it (default: the name in the spans, or the file's base name). Several traces of one HOST share its
 clock. - is standard input; it and other pipes are copied to a temporary file first. s3://BUCKET/PREFIX names what lies in an object store; docs/formats.md says how it is found.
+
+agent:HOST:/PATH is a capture, or a directory of them, that stays at the agent of HOST ('meridian agent --allow-captures DIR'): the agent sends of each
+packet what alignment needs, a few bytes. Clocks and bounds are those of the files themselves. Only a report can be written then. A host whose agent is
+gone is left out.
 
 A list of messages has lines FROM TO SENT RECEIVED with decimal seconds of each host's own clock, and, where
 needed, @collective NAME HOST ENTERED LEFT for operations that no member leaves before all have entered, and
@@ -48,6 +55,7 @@ remains, or damaged parts of the traces were left out; the reason is on stderr.`
   meridian align a.pcap b.pcap -o corrected/
   ssh db tcpdump -w - | meridian align web=web.pcap db=- -o merged.pcapng
   meridian align a.pcap b.pcap --address a=10.0.0.1 --address b=10.0.0.2
+  meridian align agent:web:/var/captures/web.pcap agent:db:/var/captures/db.pcap --key operator.key -o report.json
   meridian align web=lttng-web/ db=lttng-db/ -o timeline.pftrace
   meridian align s3://traces/nightly/web s3://traces/nightly/db -o timeline.html
   meridian align spans.json -o corrected.chrome.json -o report.json
@@ -63,6 +71,7 @@ remains, or damaged parts of the traces were left out; the reason is on stderr.`
 	f.methodFlags.add(cmd, align.Methods())
 	f.logicalFlag.add(cmd)
 	f.outputFlags.add(cmd, "report")
+	f.atAgents.add(cmd)
 	return cmd
 }
 
@@ -74,6 +83,8 @@ func (f *alignFlags) run(cmd *cobra.Command, args []string) error {
 	if o.Logical = f.logical; f.logical != "" && len(f.outputs) == 0 {
 		return wrong("--logical annotates the events of outputs; name one with -o FILE")
 	}
+	defer f.atAgents.close()
+	f.away = func(ctx context.Context, arg string) ([]input.Trace, error) { return f.atAgents.traces(ctx, cmd, arg) }
 	outcome, err := f.pipeline(cmd, args, o)
 	if err != nil {
 		return err

@@ -29,6 +29,7 @@ func needTraces(cmd *cobra.Command, args []string) error {
 type traceFlags struct {
 	scratch string
 	memory  memoryValue
+	away    func(ctx context.Context, arg string) ([]input.Trace, error) // of a command that takes captures at agents, see input.ParseWith
 }
 
 func (f *traceFlags) add(cmd *cobra.Command) {
@@ -67,7 +68,11 @@ func withTraces(cmd *cobra.Command, args []string, f *traceFlags, quiet bool, wo
 	if err != nil {
 		return err
 	}
-	traces, err := input.Parse(args)
+	var away func(arg string) ([]input.Trace, error)
+	if f.away != nil {
+		away = func(arg string) ([]input.Trace, error) { return f.away(ctx, arg) }
+	}
+	traces, err := input.ParseWith(args, away)
 	if err != nil {
 		return err
 	}

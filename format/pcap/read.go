@@ -22,6 +22,22 @@ func ReadIn(ctx context.Context, path, host string, m trace.Memory, w *trace.War
 		return nil, err
 	}
 	defer r.Close()
+	return reduceAll(ctx, r, path, host, m, w, progress)
+}
+
+// ReadFrom is [ReadIn] for a file that is open already, or other bytes; file is their name in the capture, in errors and warnings. in stays the
+// caller's to close.
+func ReadFrom(ctx context.Context, in io.Reader, file, host string, m trace.Memory, w *trace.Warnings, progress func(fileBytes int64)) (*trace.Capture, error) {
+	r, err := NewReader(in, file, w)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return reduceAll(ctx, r, file, host, m, w, progress)
+}
+
+// reduceAll reduces what a reader brings.
+func reduceAll(ctx context.Context, r *Reader, path, host string, m trace.Memory, w *trace.Warnings, progress func(fileBytes int64)) (*trace.Capture, error) {
 	d := NewDecoder(path, w)
 	defer d.Flush()
 	c := &trace.Capture{Host: host, File: path, Packets: trace.NewLog(m)}

@@ -44,7 +44,8 @@ var mayImport = map[string][]string{
 	"internal/probe/planned":    {"internal/probe", "internal/probe/probetrace", "internal/synchroniser", "internal/record"},
 	"internal/collect":          {"internal/live/watch", "internal/dirlock", "internal/retention", "internal/spool"},
 	"internal/collect/archive":  {"internal/collect/store", "internal/collect/wire", "internal/s3"},
-	"internal/collect/excerpt":  {"internal/collect/wire", "internal/retention", "format/ctf", "trace"}, // packets by their times, and what was dropped as an event
+	"internal/collect/captures": {"internal/collect/tunnel", "internal/collect/wire", "internal/reduced", "format/pcap", "trace"}, // captures that stay at agents
+	"internal/collect/excerpt":  {"internal/collect/wire", "internal/retention", "format/ctf", "trace"},                           // packets by their times, and what was dropped as an event
 	"internal/collect/ondemand": {"internal/collect/excerpt", "internal/collect/ship", "internal/collect/standby", "internal/collect/wire"},
 	"internal/collect/publish":  {"internal/collect/wire", "internal/live", "internal/filter", "order", "format/ctf", "format/jsonl", "trace", "clock"},
 	"internal/collect/tunnel":   {"internal/collect/wire"},

@@ -29,6 +29,7 @@ type MatchOptions struct {
 type Matched struct {
 	*match.Result
 	captures   []*trace.Capture
+	absent     []string // which captures elsewhere could not be had
 	recordings []recording
 	steered    []*steering.Map      // by clock: to a free one; nil where there is none
 	files      [][]string           // by clock: where its stamps stand
@@ -58,6 +59,7 @@ func Match(ctx context.Context, set *input.Set, o MatchOptions, w *trace.Warning
 		return nil, err
 	}
 	j := newJoiner(found, set.Captures)
+	j.absent = set.Absent
 	j.addTraces(set, w)
 	if err := j.addSamples(o.Samples, w); err != nil {
 		return nil, err

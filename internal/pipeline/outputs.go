@@ -96,6 +96,9 @@ func (o *Options) checkOutputs(traces []input.Trace) ([]outputFile, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := f.checkAway(traces); err != nil {
+			return nil, err
+		}
 		if err := checkPath(f.path, traces, f.directory != nil || f.kind == ofParts); err != nil {
 			return nil, err
 		}
@@ -120,6 +123,16 @@ func (o *Options) checkOutputs(traces []input.Trace) ([]outputFile, error) {
 		files = append(files, f)
 	}
 	return files, nil
+}
+
+// checkAway refuses an output that needs more of the traces than alignment does, where they stay elsewhere.
+func (f *outputFile) checkAway(traces []input.Trace) error {
+	for _, in := range traces {
+		if in.IsAway() && f.kind != ofReport {
+			return usage.Errorf("%s needs the packets of %s, which stay there: write a report.json, or align copies of the captures", f.path, in.Path)
+		}
+	}
+	return nil
 }
 
 // CheckOutput says why no output is written under a name, before there is anything to write; nil if one is.

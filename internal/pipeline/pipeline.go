@@ -153,6 +153,9 @@ func (o *Options) ReadAndMatch(ctx context.Context, traces []input.Trace, w *tra
 
 func newOutcome(o *Ordered, w *trace.Warnings) *Outcome {
 	out := &Outcome{Report: o.Report, Broken: slices.Clone(o.Broken), Lost: lostBy(o.recordings)}
+	for _, why := range o.absent {
+		out.breakPromise(why)
+	}
 	out.miss(o.misses, w)
 	return out
 }

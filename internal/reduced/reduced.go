@@ -108,9 +108,9 @@ type reader struct {
 	packed  bytes.Buffer
 }
 
-// Read reads a capture of a host, and the warnings that its reading gave. It reads no further than the end of the capture as long as r is a
+// Read reads a capture of a host, and the warnings that its reading gave. m keeps the packets, unless it is nil. It reads no further than the end of the capture as long as r is a
 // [bufio.Reader]. Damage, a capture that ends early, and one that does not pass [trace.Capture.Check] are errors.
-func Read(ctx context.Context, r io.Reader, host string) (*trace.Capture, []trace.Warning, error) {
+func Read(ctx context.Context, r io.Reader, host string, m trace.Memory) (*trace.Capture, []trace.Warning, error) {
 	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxFlows))
 	if err != nil {
 		return nil, nil, err
@@ -121,7 +121,7 @@ func Read(ctx context.Context, r io.Reader, host string) (*trace.Capture, []trac
 		in = bufio.NewReaderSize(r, 128<<10)
 	}
 	x := &reader{in: in, decoder: decoder}
-	c, warnings, err := x.capture(ctx)
+	c, warnings, err := x.capture(ctx, m)
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
@@ -135,7 +135,7 @@ func Read(ctx context.Context, r io.Reader, host string) (*trace.Capture, []trac
 	return c, warnings, nil
 }
 
-func (x *reader) capture(ctx context.Context) (*trace.Capture, []trace.Warning, error) {
+func (x *reader) capture(ctx context.Context, m trace.Memory) (*trace.Capture, []trace.Warning, error) {
 	start := make([]byte, len(magic))
 	if _, err := io.ReadFull(x.in, start); err != nil {
 		return nil, nil, err
@@ -155,7 +155,7 @@ func (x *reader) capture(ctx context.Context) (*trace.Capture, []trace.Warning, 
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &trace.Capture{File: h.File, Whole: h.Whole, Granularity: h.Granularity, Interfaces: h.Interfaces}
+	c := &trace.Capture{Packets: trace.NewLog(m), File: h.File, Whole: h.Whole, Granularity: h.Granularity, Interfaces: h.Interfaces}
 	if c.Flows, err = parseFlows(flows); err != nil {
 		return nil, nil, err
 	}
@@ -218,6 +218,7 @@ func (x *reader) packets(ctx context.Context, c *trace.Capture) error {
 			}
 		}
 	}
+	c.Packets.Finish()
 	switch n, err := binary.ReadUvarint(x.in); {
 	case err != nil:
 		return fmt.Errorf("end: %w", err)

@@ -98,7 +98,7 @@ func TestWhatIsReadEqualsWhatWasWrittenInEveryField(t *testing.T) {
 		}
 		warnings := []trace.Warning{{Subject: "a.pcap", Kind: "cut short", Count: 3, Damage: true}}
 		in := bufio.NewReader(bytes.NewReader(append(written(t, c, warnings), "behind"...)))
-		got, said, err := Read(context.Background(), in, "web")
+		got, said, err := Read(context.Background(), in, "web", nil)
 		if err != nil || !same(got, c) || !slices.Equal(said, warnings) {
 			t.Fatalf("%v\ngot  %+v\nwant %+v", err, got, c)
 		}
@@ -129,7 +129,7 @@ func TestABulkTransferTakesAFewBytesAPacket(t *testing.T) {
 	t.Parallel()
 	c := conversation(2 * blockPackets) // several blocks
 	b := written(t, c, nil)
-	got, _, err := Read(context.Background(), bytes.NewReader(b), "web")
+	got, _, err := Read(context.Background(), bytes.NewReader(b), "web", nil)
 	if err != nil || !same(got, c) {
 		t.Fatalf("%v: other packets", err)
 	}
@@ -142,7 +142,7 @@ func TestWhatIsCutOrChangedIsAnErrorOrACaptureThatPasses(t *testing.T) {
 	t.Parallel()
 	b := written(t, conversation(300), nil)
 	for n := range b {
-		if _, _, err := Read(context.Background(), bytes.NewReader(b[:n]), "web"); err == nil {
+		if _, _, err := Read(context.Background(), bytes.NewReader(b[:n]), "web", nil); err == nil {
 			t.Fatalf("%d of %d bytes are a capture", n, len(b))
 		}
 	}
@@ -154,14 +154,14 @@ func TestWhatIsCutOrChangedIsAnErrorOrACaptureThatPasses(t *testing.T) {
 }
 
 func checkRead(t *testing.T, b []byte) {
-	c, _, err := Read(context.Background(), bytes.NewReader(b), "web")
+	c, _, err := Read(context.Background(), bytes.NewReader(b), "web", nil)
 	if err != nil {
 		return
 	}
 	if err := c.Check(); err != nil {
 		t.Fatal(err)
 	}
-	if again, _, err := Read(context.Background(), bytes.NewReader(written(t, c, nil)), "web"); err != nil || !same(again, c) {
+	if again, _, err := Read(context.Background(), bytes.NewReader(written(t, c, nil)), "web", nil); err != nil || !same(again, c) {
 		t.Fatalf("%v: written again it is another", err)
 	}
 }
@@ -172,7 +172,7 @@ func TestLengthsThatDoNotComeAreErrors(t *testing.T) {
 		binary.AppendUvarint([]byte(magic), maxHead), binary.AppendUvarint([]byte(magic), 1<<63),
 		[]byte(magic), {}, []byte("MRC2"),
 	} {
-		if _, _, err := Read(context.Background(), bytes.NewReader(b), "web"); err == nil {
+		if _, _, err := Read(context.Background(), bytes.NewReader(b), "web", nil); err == nil {
 			t.Errorf("%q was taken", b)
 		}
 	}

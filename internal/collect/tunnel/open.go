@@ -23,13 +23,19 @@ type RefusedError struct{ Why string }
 
 func (e *RefusedError) Error() string { return "refused: " + e.Why }
 
+// missing says what to do where no agent takes streams of a kind.
+var missing = map[wire.Streams]string{
+	wire.RunStreams:     "takes experiments: start 'meridian agent --standby --allow-run FILE' there",
+	wire.CaptureStreams: "gives captures: start 'meridian agent --allow-captures DIR' there",
+}
+
 // Open asks the agent of a host for a stream. welcome is what the agent says of its host.
-func Open(ctx context.Context, c *nats.Conn, host string) (_ *Stream, welcome wire.RunWelcome, err error) {
+func Open(ctx context.Context, c *nats.Conn, kind wire.Streams, host string) (_ *Stream, welcome wire.RunWelcome, err error) {
 	var random [16]byte
 	_, _ = rand.Read(random[:]) // it never fails
 	run := hex.EncodeToString(random[:])
-	s := newStream(c, wire.RunToHost(host, run), "agent")
-	if err := s.listen(wire.RunFromHost(host, run), s.take, s.answered); err != nil {
+	s := newStream(c, kind.ToHost(host, run), "agent")
+	if err := s.listen(kind.FromHost(host, run), s.take, s.answered); err != nil {
 		return nil, welcome, err
 	}
 	defer func() {
@@ -37,7 +43,7 @@ func Open(ctx context.Context, c *nats.Conn, host string) (_ *Stream, welcome wi
 			s.Close()
 		}
 	}()
-	if err := c.PublishRequest(wire.RunOpen(host), s.replies, wire.Encode(wire.RunRequest{Version: wire.Version, Run: run})); err != nil {
+	if err := c.PublishRequest(kind.Open(host), s.replies, wire.Encode(wire.RunRequest{Version: wire.Version, Run: run})); err != nil {
 		return nil, welcome, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, openWithin)
@@ -45,7 +51,7 @@ func Open(ctx context.Context, c *nats.Conn, host string) (_ *Stream, welcome wi
 	said, err := awaitWelcome(ctx, s)
 	switch {
 	case errors.Is(err, errNobody):
-		return nil, welcome, fmt.Errorf("no agent of %q takes experiments: start 'meridian agent --standby --allow-run FILE' there ('meridian server hosts' lists agents)", host)
+		return nil, welcome, fmt.Errorf("no agent of %q %s ('meridian server hosts' lists agents)", host, missing[kind])
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, welcome, fmt.Errorf("the agent of %q does not answer within %v", host, openWithin)
 	case err != nil:
@@ -80,6 +86,7 @@ func awaitWelcome(ctx context.Context, s *Stream) ([]byte, error) {
 // ServeOptions say how an agent gives streams.
 type ServeOptions struct {
 	Conn *nats.Conn
+	Kind wire.Streams
 	Host string
 	// Refuse says why no stream is given; nil to give one.
 	Refuse func() error
@@ -98,7 +105,7 @@ func Serve(ctx context.Context, o ServeOptions) error {
 		o.wait = freeWithin
 	}
 	g := &giver{o: o, ctx: ctx}
-	sub, err := o.Conn.Subscribe(wire.RunOpen(o.Host), func(m *nats.Msg) { g.asked(m.Data) })
+	sub, err := o.Conn.Subscribe(o.Kind.Open(o.Host), func(m *nats.Msg) { g.asked(m.Data) })
 	if err != nil {
 		return err
 	}
@@ -133,14 +140,14 @@ func (g *giver) asked(data []byte) {
 		err = wire.CheckRun(r.Run)
 	}
 	if err != nil {
-		g.o.Log("an experiment is refused: %v", err)
+		g.o.Log("a stream (%s) is refused: %v", g.o.Kind, err)
 		return // there is nowhere to answer
 	}
 	if err := g.begin(&r); err != nil {
-		g.o.Log("an experiment is refused: %v", err)
+		g.o.Log("a stream (%s) is refused: %v", g.o.Kind, err)
 		f := frame{kind: kindRefused, data: []byte(err.Error())}
-		if err := g.o.Conn.Publish(wire.RunFromHost(g.o.Host, r.Run), f.encode()); err != nil {
-			g.o.Log("an experiment: %v", err)
+		if err := g.o.Conn.Publish(g.o.Kind.FromHost(g.o.Host, r.Run), f.encode()); err != nil {
+			g.o.Log("a stream (%s): %v", g.o.Kind, err)
 		}
 	}
 }
@@ -157,7 +164,7 @@ func (g *giver) begin(r *wire.RunRequest) error {
 		case <-g.free:
 		case <-g.ctx.Done():
 		case <-time.After(g.o.wait):
-			return fmt.Errorf("it has another experiment, since %s", g.since.UTC().Format(time.RFC3339))
+			return fmt.Errorf("it serves another operator (%s) since %s", g.o.Kind, g.since.UTC().Format(time.RFC3339))
 		}
 	}
 	g.mu.Lock()
@@ -165,8 +172,8 @@ func (g *giver) begin(r *wire.RunRequest) error {
 	if g.ended {
 		return errors.New("the agent ends")
 	}
-	s := newStream(g.o.Conn, wire.RunFromHost(g.o.Host, r.Run), "operator")
-	if err := s.listen(wire.RunToHost(g.o.Host, r.Run), s.take, s.answered); err != nil {
+	s := newStream(g.o.Conn, g.o.Kind.FromHost(g.o.Host, r.Run), "operator")
+	if err := s.listen(g.o.Kind.ToHost(g.o.Host, r.Run), s.take, s.answered); err != nil {
 		return err
 	}
 	s.welcome = []byte{} // what comes is from an operator that is there

@@ -2,9 +2,11 @@
 // host's name. The controller of an experiment reaches the host's process by it.
 //
 //	operator                                   agent
-//	  open {version, run}     --run.open-->      welcome or refused
-//	  frames                  --run.in.RUN-->    Read
-//	  Read                    <--run.out.RUN--   frames
+//	  open {version, run}     --KIND.open-->      welcome or refused
+//	  frames                  --KIND.in.RUN-->    Read
+//	  Read                    <--KIND.out.RUN--   frames
+//
+// KIND says what streams are for (wire.Streams): of one kind an agent gives one at a time.
 //
 // A frame is a message:
 //

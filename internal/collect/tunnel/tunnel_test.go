@@ -64,7 +64,7 @@ func (l *lab) serve() {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- Serve(ctx, ServeOptions{
-			Conn: c, Host: "web", Refuse: func() error { return l.refuse }, Address: func() string { return "10.0.0.1" },
+			Conn: c, Kind: wire.RunStreams, Host: "web", Refuse: func() error { return l.refuse }, Address: func() string { return "10.0.0.1" },
 			Handle: func(ctx context.Context, s *Stream) { l.handle(ctx, s) }, Log: func(string, ...any) {}, wait: l.wait,
 		})
 	}()
@@ -85,7 +85,7 @@ func (l *lab) serve() {
 
 func (l *lab) open() *Stream {
 	l.t.Helper()
-	s, welcome, err := Open(context.Background(), l.connect(), "web")
+	s, welcome, err := Open(context.Background(), l.connect(), wire.RunStreams, "web")
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestBytesArriveOnceInTheirOrder(t *testing.T) {
 	l := newLab(t, echo)
 	c := l.connect()
 	rapid.Check(t, func(t *rapid.T) {
-		s, _, err := Open(context.Background(), c, "web")
+		s, _, err := Open(context.Background(), c, wire.RunStreams, "web")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +193,7 @@ func TestAnEndThatGoesWithoutAWordIsNoticed(t *testing.T) {
 			broken <- err
 		})
 		c := l.connect()
-		if _, _, err := Open(context.Background(), c, "web"); err != nil {
+		if _, _, err := Open(context.Background(), c, wire.RunStreams, "web"); err != nil {
 			t.Fatal(err)
 		}
 		c.Close() // as if the process were killed
@@ -253,7 +253,7 @@ func TestNoStreamIsRefusedWithAReason(t *testing.T) {
 	c := l.connect()
 	want := func(host, text string) {
 		t.Helper()
-		s, _, err := Open(context.Background(), c, host)
+		s, _, err := Open(context.Background(), c, wire.RunStreams, host)
 		if err == nil {
 			s.Close()
 		}
@@ -273,7 +273,7 @@ func TestNoStreamIsRefusedWithAReason(t *testing.T) {
 	l = newImpatientLab(t)
 	c = l.connect()
 	l.open()
-	want("web", "refused: it has another experiment")
+	want("web", "refused: it serves another operator (run)")
 }
 
 // What an end that is hostile or of another version sends breaks the stream, and nothing else.

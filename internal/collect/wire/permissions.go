@@ -42,14 +42,17 @@ var permissions = map[Role]Permissions{
 			hosts + ownHost + ".fill.*",
 			hosts + ownHost + ".open.*",
 			hosts + ownHost + ".alive",
-			hosts + ownHost + "." + runOut + "*",
+			hosts + ownHost + ".run.out.*",
+			hosts + ownHost + ".captures.out.*",
 		},
 		Subscribe: []string{
 			hosts + ownHost + ".ack",
 			hosts + ownHost + ".plan",
 			hosts + ownHost + ".command",
-			hosts + ownHost + "." + runOpen,
-			hosts + ownHost + "." + runIn + "*",
+			hosts + ownHost + ".run.open",
+			hosts + ownHost + ".run.in.*",
+			hosts + ownHost + ".captures.open",
+			hosts + ownHost + ".captures.in.*",
 			hosts + ownHost + ".inbox.>",
 			servers + "*.alive",
 			// discovery and statistics of NATS micro services
@@ -62,13 +65,16 @@ var permissions = map[Role]Permissions{
 	OperatorRole: {
 		Publish: []string{
 			root + "control.>",
-			hosts + "*." + runOpen,
-			hosts + "*." + runIn + "*",
+			hosts + "*.run.open",
+			hosts + "*.run.in.*",
+			hosts + "*.captures.open",
+			hosts + "*.captures.in.*",
 			"$SRV.>", // discovery and statistics of NATS micro services
 		},
 		Subscribe: []string{
 			hosts + "*.alive",
-			hosts + "*." + runOut + "*",
+			hosts + "*.run.out.*",
+			hosts + "*.captures.out.*",
 			servers + "*.alive",
 			sessions + ">",
 			"_INBOX.>",

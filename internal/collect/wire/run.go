@@ -2,21 +2,30 @@ package wire
 
 import "fmt"
 
-// Streams of experiments. An operator's process and an agent each publish frames (package tunnel) of a stream RUN, which the operator names.
+// Streams are what streams between an operator's process and an agent are for. Each publishes frames (package tunnel) of a stream RUN, which the
+// operator names.
+type Streams string
+
 const (
-	runOpen = "run.open"
-	runIn   = "run.in."
-	runOut  = "run.out."
+	RunStreams     Streams = "run"      // of experiments
+	CaptureStreams Streams = "captures" // of captures that stay at their agents
 )
 
-// RunOpen returns the subject by which an operator asks the agent of a host for a stream.
-func RunOpen(host string) string { return OfHost(host, runOpen) }
+// Tokens behind that of the kind.
+const (
+	streamOpen = ".open"
+	streamIn   = ".in."
+	streamOut  = ".out."
+)
 
-// RunToHost returns the subject of what an operator says to an agent.
-func RunToHost(host, run string) string { return OfHost(host, runIn+run) }
+// Open returns the subject by which an operator asks the agent of a host for a stream.
+func (s Streams) Open(host string) string { return OfHost(host, string(s)+streamOpen) }
 
-// RunFromHost returns the subject of what an agent says to an operator.
-func RunFromHost(host, run string) string { return OfHost(host, runOut+run) }
+// ToHost returns the subject of what an operator says to an agent.
+func (s Streams) ToHost(host, run string) string { return OfHost(host, string(s)+streamIn+run) }
+
+// FromHost returns the subject of what an agent says to an operator.
+func (s Streams) FromHost(host, run string) string { return OfHost(host, string(s)+streamOut+run) }
 
 // runBytes is the length of the name of a stream.
 const runBytes = 32
@@ -33,7 +42,7 @@ func CheckRun(run string) error {
 	return nil
 }
 
-// RunRequest asks an agent for a stream to a host process of an experiment. The answer is a frame of the stream.
+// RunRequest asks an agent for a stream. The answer is a frame of the stream.
 type RunRequest struct {
 	Version int    `json:"version"`
 	Run     string `json:"run"`

@@ -18,6 +18,9 @@ import (
 //	meridian.v1.host.HOST.run.open         an operator wants a host process for an experiment
 //	meridian.v1.host.HOST.run.in.RUN       frames of its stream to the agent
 //	meridian.v1.host.HOST.run.out.RUN      frames of its stream to the operator
+//	meridian.v1.host.HOST.captures.open    an operator wants to align captures that stay on the host
+//	meridian.v1.host.HOST.captures.in.RUN  frames of its stream to the agent
+//	meridian.v1.host.HOST.captures.out.RUN frames of its stream to the operator
 //	meridian.v1.server.SERVER.alive        status of a server, twice a second
 //	meridian.v1.server.SERVER.session      a session that an operator started or stopped, for the other servers
 //

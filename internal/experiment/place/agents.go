@@ -29,7 +29,7 @@ func startAgent(ctx context.Context, o Options, h *file.Host) (*Seat, error) {
 	if err := wire.CheckHost(name); err != nil {
 		return nil, err
 	}
-	stream, welcome, err := tunnel.Open(ctx, o.Agents, name)
+	stream, welcome, err := tunnel.Open(ctx, o.Agents, wire.RunStreams, name)
 	if err != nil {
 		return nil, err
 	}

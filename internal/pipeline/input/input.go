@@ -29,6 +29,7 @@ type Trace struct {
 	Host string
 	Path string
 	kind format.Kind
+	away *Away
 }
 
 // IsCapture reports whether a trace is a capture of packets.
@@ -36,10 +37,28 @@ func (t Trace) IsCapture() bool { return t.kind == format.Capture }
 
 // Parse turns arguments of the form [HOST=]PATH into traces. A directory stands for all traces in it, of one host. A path
 // without a host gives its base name, or as many of its directories as distinguish it from the others.
-func Parse(args []string) ([]Trace, error) {
+func Parse(args []string) ([]Trace, error) { return ParseWith(args, nil) }
+
+// ParseWith is Parse where some arguments name captures that stay elsewhere: away returns these, nil for an argument that does not. It may be nil.
+func ParseWith(args []string, away func(arg string) ([]Trace, error)) ([]Trace, error) {
 	var traces []Trace
 	var unnamed []argument
 	for _, arg := range args {
+		if away != nil {
+			found, err := away(arg)
+			if err != nil {
+				return nil, err
+			}
+			for _, in := range found {
+				if slices.ContainsFunc(traces, func(other Trace) bool { return in.Path == other.Path }) {
+					return nil, usage.Errorf("%s is given twice", in.Path)
+				}
+				traces = append(traces, in)
+			}
+			if len(found) > 0 {
+				continue
+			}
+		}
 		host, path, named := strings.Cut(arg, "=")
 		if _, err := format.Stat(arg); err == nil || !named {
 			host, path, named = "", arg, false

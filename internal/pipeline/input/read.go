@@ -2,6 +2,7 @@ package input
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync/atomic"
 
@@ -19,6 +20,8 @@ type Set struct {
 	Captures   []*trace.Capture
 	Lists      []*trace.List
 	Recordings []*Recording
+	// Absent says which captures elsewhere could not be had, each with the reason.
+	Absent []string
 	// Marks are the message endpoints in each recording; nil where it has none. They are apart because they are large,
 	// and not needed after matching.
 	Marks []*trace.Marks
@@ -26,6 +29,7 @@ type Set struct {
 
 // content is what one trace holds: one of these, and marks with a recording.
 type content struct {
+	absent    string // why a capture elsewhere could not be had
 	capture   *trace.Capture
 	list      *trace.List
 	recording *Recording
@@ -36,9 +40,7 @@ type content struct {
 func Read(ctx context.Context, traces []Trace, m trace.Memory, w *trace.Warnings, progress func(done, total int64)) (*Set, error) {
 	var total int64
 	for _, in := range traces {
-		if info, err := format.Stat(in.Path); err == nil {
-			total += info.Size()
-		}
+		total += in.size()
 	}
 	var done atomic.Int64
 	contents := make([]content, len(traces))
@@ -58,12 +60,18 @@ func Read(ctx context.Context, traces []Trace, m trace.Memory, w *trace.Warnings
 		return nil, err
 	}
 	dropDuplicates(contents)
-	return newSet(contents, w), nil
+	s := newSet(contents, w)
+	if len(s.Absent) > 0 && len(s.Absent) == len(traces) {
+		return nil, errors.New(s.Absent[0])
+	}
+	return s, nil
 }
 
 // read reads one trace. It calls advance with the bytes read so far.
 func read(ctx context.Context, in Trace, m trace.Memory, w *trace.Warnings, advance func(read int64)) (c content, err error) {
 	switch {
+	case in.away != nil:
+		return in.away.read(ctx, in, m, w, advance)
 	case in.kind == format.Messages:
 		c.list, err = readList(in.Path, w)
 	case recordingFormats[in.kind] != nil:
@@ -78,6 +86,8 @@ func newSet(contents []content, w *trace.Warnings) *Set {
 	s := new(Set)
 	for _, c := range contents {
 		switch {
+		case c.absent != "":
+			s.Absent = append(s.Absent, c.absent)
 		case c.capture != nil:
 			s.Captures = append(s.Captures, c.capture)
 			if c.capture.Packets.Len() == 0 {

@@ -1,0 +1,213 @@
+package captures
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"meridian/format/pcap"
+	"meridian/internal/collect/tunnel"
+	"meridian/internal/reduced"
+	"meridian/trace"
+)
+
+// maxFiles is how many captures of a directory are listed.
+const maxFiles = 4096
+
+// Dirs are the directories whose captures an agent gives: absolute and clean paths.
+type Dirs []string
+
+// CheckDirs makes directories absolute. One that is not there is an error.
+func CheckDirs(dirs []string) (Dirs, error) {
+	var all Dirs
+	for _, dir := range dirs {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return nil, err
+		}
+		if info, err := os.Stat(abs); err != nil {
+			return nil, err
+		} else if !info.IsDir() {
+			return nil, fmt.Errorf("%s is not a directory", dir)
+		}
+		all = append(all, abs)
+	}
+	return all, nil
+}
+
+// Serve answers the requests of an operator until its stream ends or ctx does. log says what was given, and what was refused.
+func (d Dirs) Serve(ctx context.Context, s *tunnel.Stream, log func(format string, args ...any)) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	over := make(chan struct{})
+	defer func() { cancel(); <-over }()
+	go func() { // a reading that nobody waits for ends; a stream whose agent ends is closed
+		defer close(over)
+		select {
+		case <-ctx.Done():
+			s.Close()
+		case <-s.Over():
+			cancel()
+		}
+	}()
+	in := bufio.NewReader(s)
+	for {
+		var q request
+		if err := readLine(in, &q); err != nil {
+			if !errors.Is(err, io.EOF) && ctx.Err() == nil {
+				log("captures: %v", err)
+			}
+			s.End("")
+			return
+		}
+		if err := d.answer(ctx, s, &q, log); err != nil {
+			if ctx.Err() == nil {
+				log("captures: %s %s: %v", q.Op, q.Path, err)
+			}
+			s.End(err.Error())
+			return
+		}
+	}
+}
+
+// answer answers a request. What a request may not have is an answer; an error ends the stream.
+func (d Dirs) answer(ctx context.Context, w io.Writer, q *request, log func(format string, args ...any)) error {
+	refuse := func(err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		log("captures: %s of %q is refused: %v", q.Op, q.Path, err)
+		return writeLine(w, answer{Refused: err.Error()})
+	}
+	switch q.Op {
+	case opList:
+		files, err := d.list(q.Path)
+		if err != nil {
+			return refuse(err)
+		}
+		return writeLine(w, answer{Files: files})
+	case opRead:
+		var warnings trace.Warnings
+		c, err := d.read(ctx, q, &warnings)
+		if err != nil {
+			return refuse(err)
+		}
+		if err := writeLine(w, answer{}); err != nil {
+			return err
+		}
+		log("captures: %s is given to an operator, reduced: %d packets", q.Path, c.Packets.Len())
+		return reduced.Write(ctx, w, c, warnings.All())
+	}
+	return refuse(fmt.Errorf("unknown request %q: update the agent", q.Op))
+}
+
+// open opens a file or directory below one of the directories.
+func (d Dirs) open(path string) (*os.File, fs.FileInfo, error) {
+	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
+		return nil, nil, fmt.Errorf("%q: want an absolute path in which neither . nor .. stands", path)
+	}
+	for _, dir := range d {
+		inside, err := filepath.Rel(dir, path)
+		if err != nil || !filepath.IsLocal(inside) {
+			continue
+		}
+		return openIn(dir, inside)
+	}
+	return nil, nil, fmt.Errorf("%s is in none of the directories that the agent permits (--allow-captures)", path)
+}
+
+// openIn opens what lies in a directory; nothing leads out of that.
+func openIn(dir, inside string) (*os.File, fs.FileInfo, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer root.Close()
+	f, err := root.OpenFile(inside, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a named pipe must not hold up the agent
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		err = fmt.Errorf("%s is neither a file nor a directory", filepath.Join(dir, inside))
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+// list returns the capture at a path, or those in a directory, by name.
+func (d Dirs) list(path string) ([]File, error) {
+	f, info, err := d.open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if !info.IsDir() {
+		return []File{{path, info.Size()}}, isCapture(f, path)
+	}
+	names, err := f.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(names)
+	var files []File
+	for _, name := range names {
+		if strings.HasPrefix(name, ".") {
+			continue
+		}
+		at := filepath.Join(path, name)
+		if size, ok := d.captureSize(at); ok {
+			files = append(files, File{at, size})
+		}
+	}
+	switch {
+	case len(files) == 0:
+		return nil, fmt.Errorf("%s: no capture in the directory", path)
+	case len(files) > maxFiles:
+		return nil, fmt.Errorf("%s: %d captures, more than %d: name some of them", path, len(files), maxFiles)
+	}
+	return files, nil
+}
+
+// captureSize returns the size of a capture; false for anything else, and what may not be opened.
+func (d Dirs) captureSize(path string) (int64, bool) {
+	f, info, err := d.open(path)
+	if err != nil {
+		return 0, false
+	}
+	defer f.Close()
+	return info.Size(), info.Mode().IsRegular() && isCapture(f, path) == nil
+}
+
+// isCapture returns why a file is no capture.
+func isCapture(f *os.File, path string) error {
+	r, err := pcap.NewReader(f, path, nil)
+	if err != nil {
+		return err
+	}
+	return r.Close()
+}
+
+// read reads a capture. Errors and warnings have the operator's name of it.
+func (d Dirs) read(ctx context.Context, q *request, w *trace.Warnings) (*trace.Capture, error) {
+	f, info, err := d.open(q.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info.IsDir() {
+		return nil, fmt.Errorf("%s is a directory", q.Path)
+	}
+	return pcap.ReadFrom(ctx, f, q.Name, "", nil, w, nil)
+}
