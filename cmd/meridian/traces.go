@@ -34,7 +34,7 @@ type traceFlags struct {
 
 func (f *traceFlags) add(cmd *cobra.Command) {
 	addScratch(cmd, &f.scratch, "traces that come through pipes, and what --memory does not hold")
-	cmd.Flags().Var(&f.memory, "memory", "`SIZE` of memory to keep to, such as 512MiB: what is more goes to temporary files (default: a quarter of the machine's)")
+	cmd.Flags().Var(&f.memory, "memory", "`SIZE` of memory to aim at, such as 512MiB: what is more goes to temporary files (default: a quarter of the machine's)")
 }
 
 // addScratch adds the flag that names the directory of temporary files, which hold what it says.
