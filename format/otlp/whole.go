@@ -55,11 +55,10 @@ func (r *reader) wholeJSON(raw []byte, at int64) {
 		r.broken(err, at)
 		return
 	}
-	eachID(rs, func(id []byte, length int) []byte {
-		if text := base64.StdEncoding.EncodeToString(id); len(text) == 2*length {
-			if b, err := hex.DecodeString(text); err == nil {
-				return b
-			}
+	eachID(rs, func(id []byte, _ int) []byte {
+		// Base64 of a number that has its length ends with "=", so this takes none of them for hexadecimal.
+		if b, err := hex.DecodeString(base64.StdEncoding.EncodeToString(id)); err == nil {
+			return b
 		}
 		return id
 	})
