@@ -55,7 +55,7 @@ func (r *reader) wholeJSON(raw []byte, at int64) {
 		r.broken(err, at)
 		return
 	}
-	eachID(rs, func(id []byte, _ int) []byte {
+	eachID(rs, func(id []byte) []byte {
 		// Base64 of a number that has its length ends with "=", so this takes none of them for hexadecimal.
 		if b, err := hex.DecodeString(base64.StdEncoding.EncodeToString(id)); err == nil {
 			return b
@@ -65,16 +65,16 @@ func (r *reader) wholeJSON(raw []byte, at int64) {
 	r.whole(rs)
 }
 
-// eachID changes all numbers of traces and spans of a resource. Length is how many bytes such a number has.
+// eachID changes all numbers of traces and spans of a resource.
 //
 // OTLP's JSON writes them in hexadecimal, the JSON of protobuf, which is used here, in base64. A hexadecimal text of 16 or 32 characters is base64 as well, of
 // 12 or 24 other bytes. So the text that was read is had back by encoding those bytes, and any text is written by decoding it first.
-func eachID(rs *v1.ResourceSpans, change func(id []byte, length int) []byte) {
+func eachID(rs *v1.ResourceSpans, change func(id []byte) []byte) {
 	for _, ss := range rs.ScopeSpans {
 		for _, s := range ss.Spans {
-			s.TraceId, s.SpanId, s.ParentSpanId = change(s.TraceId, 16), change(s.SpanId, 8), change(s.ParentSpanId, 8)
+			s.TraceId, s.SpanId, s.ParentSpanId = change(s.TraceId), change(s.SpanId), change(s.ParentSpanId)
 			for _, l := range s.Links {
-				l.TraceId, l.SpanId = change(l.TraceId, 16), change(l.SpanId, 8)
+				l.TraceId, l.SpanId = change(l.TraceId), change(l.SpanId)
 			}
 		}
 	}

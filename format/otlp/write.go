@@ -25,7 +25,7 @@ func WriteJSON(w io.Writer, data *v1.TracesData) error {
 		}
 		out.WriteByte('\n')
 		rs = proto.CloneOf(rs)
-		eachID(rs, func(id []byte, _ int) []byte {
+		eachID(rs, func(id []byte) []byte {
 			b, err := base64.StdEncoding.DecodeString(hex.EncodeToString(id))
 			if err != nil { // no number of OTLP's: its length is odd
 				return id
