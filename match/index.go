@@ -10,9 +10,10 @@ import (
 type index struct {
 	*trace.Capture
 	host        int
-	log         trace.Log // the packets by place: by number, or as byFlow has put them
-	order       []uint32  // places in log, flow by flow, without those of points that repeat others
-	start       []int     // of each flow in order, and the end
+	log         trace.Log      // the packets by place: by number, or as gather has put them
+	gathered    []trace.Packet // the memory of log; nil if that is the capture's
+	order       []uint32       // places in log, flow by flow, without those of points that repeat others
+	start       []int          // of each flow in order, and the end
 	connections []connection
 	ofFlow      [][2]int      // range of connections of each flow
 	unaddressed []uint32      // packets without addresses, by number
@@ -71,6 +72,13 @@ func newIndex(c *trace.Capture, host int, m trace.Memory) *index {
 	return x
 }
 
+// free gives back what the index has in a memory. Nothing but its connections and flows may be used afterwards.
+func (x *index) free(m trace.Memory) {
+	trace.FreeIn(m, x.order)
+	trace.FreeIn(m, x.gathered)
+	x.order, x.gathered, x.log = nil, nil, trace.Log{}
+}
+
 // gathered is how many packets of flows one after another are kept together where packets are not on the heap: 5 MB of them.
 const gathered = 1 << 17
 
@@ -82,7 +90,7 @@ const gathered = 1 << 17
 //	index.log     | flows 0 and 1, mixed | flow 2 ...
 func (x *index) gather(m trace.Memory) func(n uint32, p *trace.Packet) uint32 {
 	packets := trace.MakeIn[trace.Packet](m, len(x.order))
-	x.log = trace.LogOf(packets)
+	x.gathered, x.log = packets, trace.LogOf(packets)
 	next := make([]int, len(x.order)/gathered+1) // of each group
 	for i := range next {
 		next[i] = -1

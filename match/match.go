@@ -171,6 +171,9 @@ func Match(ctx context.Context, captures []*trace.Capture, o Options, w *trace.W
 		r.Captures[i].Met = orientation.met[x]
 	}
 	r.Addresses = orientation.addressesOf(r.Clocks)
+	for _, x := range indexes {
+		x.free(o.Memory)
+	}
 	return r, nil
 }
 

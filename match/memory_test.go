@@ -23,6 +23,12 @@ func (moving) Keep(array []byte) []byte {
 
 func (moving) Make(length int) []byte { return make([]byte, length) }
 
+func (moving) Free(array []byte) {
+	for i := range array {
+		array[i] = 0xa5
+	}
+}
+
 // moved returns a capture with the same packets in such a memory.
 func moved(c *trace.Capture) *trace.Capture {
 	of := *c

@@ -13,6 +13,8 @@ type Memory interface {
 	Keep(array []byte) []byte
 	// Make returns an array of zeros of a length in bytes, aligned to 8 bytes.
 	Make(length int) []byte
+	// Free takes an array of Make that is not used any more.
+	Free(array []byte)
 }
 
 // plain is what an array in a Memory may consist of: types without pointers, of whose bytes any are a value.
@@ -26,10 +28,22 @@ func KeepIn[T plain](m Memory, array []T) (kept []T, moved bool) {
 	if m == nil || len(array) == 0 {
 		return array, false
 	}
-	first := &array[0]
-	b := m.Keep(unsafe.Slice((*byte)(unsafe.Pointer(first)), len(array)*int(unsafe.Sizeof(*first))))
+	b := m.Keep(bytesOf(array))
 	kept = unsafe.Slice((*T)(unsafe.Pointer(&b[0])), len(array))
-	return kept, &kept[0] != first
+	return kept, &kept[0] != &array[0]
+}
+
+// FreeIn gives back a slice of MakeIn that is not used any more.
+func FreeIn[T plain](m Memory, array []T) {
+	if m != nil && len(array) > 0 {
+		m.Free(bytesOf(array))
+	}
+}
+
+// bytesOf returns the memory of a slice that is not empty.
+func bytesOf[T plain](array []T) []byte {
+	first := &array[0]
+	return unsafe.Slice((*byte)(unsafe.Pointer(first)), len(array)*int(unsafe.Sizeof(*first)))
 }
 
 // MakeIn returns a slice of n zero values in a memory.

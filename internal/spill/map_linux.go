@@ -39,17 +39,32 @@ func unmapPages(b []byte) { _ = unix.Madvise(b, unix.MADV_DONTNEED) }
 
 func unmap(b []byte) { _ = unix.Munmap(b) }
 
-// residentFile returns how many bytes of files are mapped into the process and in memory; 0 if the system does not tell. See
-// proc_pid_statm(5), field "shared".
-func residentFile() int64 {
-	b, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return 0
+// discard gives the pages of an array, and their room on the disk, back to the system. Arrays begin at a page and end before one that is
+// nobody else's.
+func discard(b []byte) {
+	if unix.Madvise(b, unix.MADV_REMOVE) != nil {
+		unmapPages(b) // a file system without holes
 	}
-	fields := bytes.Fields(b)
+}
+
+// residency tells how much of files is mapped into the process and in memory. See proc_pid_statm(5), field "shared".
+type residency struct{ statm *os.File }
+
+func openResidency() (r residency, err error) {
+	r.statm, err = os.Open("/proc/self/statm")
+	return r, err
+}
+
+// bytes returns 0 if the system does not tell.
+func (r residency) bytes() int64 {
+	var text [128]byte
+	n, _ := r.statm.ReadAt(text[:], 0)
+	fields := bytes.Fields(text[:n])
 	if len(fields) < 3 {
 		return 0
 	}
 	pages, _ := strconv.ParseInt(string(fields[2]), 10, 64)
 	return pages * pageSize
 }
+
+func (r residency) close() error { return r.statm.Close() }

@@ -20,4 +20,12 @@ func unmapPages([]byte) {}
 
 func unmap([]byte) {}
 
-func residentFile() int64 { return 0 }
+func discard([]byte) {}
+
+type residency struct{}
+
+func openResidency() (residency, error) { return residency{}, nil }
+
+func (residency) bytes() int64 { return 0 }
+
+func (residency) close() error { return nil }

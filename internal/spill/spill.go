@@ -5,7 +5,7 @@
 //
 // What is in the file is read and written through a mapping, so all code works on slices and yields the same bytes. A mapped page counts
 // as the process's memory from when it was touched. So a goroutine looks some hundred times a second at how many there are, and unmaps
-// all of a part of the file, in turn, while they are more than an eighth of the limit. Pages that are touched again are mapped again: from
+// all of them if they are more than an eighth of the limit. Pages that are touched again are mapped again: from
 // the page cache while the machine has memory, else from the disk. Arrays should be read in their order, therefore.
 //
 // The rest of the limit is for everything else on the heap, and what the collector has not collected yet. Arrays written and kept at once ([Memory.Keep]) are written as files are, without a
@@ -16,10 +16,12 @@
 package spill
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"sync"
 	"time"
+	"unsafe"
 
 	"meridian/internal/scratch"
 )
@@ -48,8 +50,8 @@ type Memory struct {
 	mapped [][]byte // its parts in order
 	rest   []byte   // of the last segment, not used yet
 	end    int64    // place of the end of rest in the file
-	next   int      // part to be unmapped next
-	err    error    // the first one
+	pages  residency
+	err    error // the first one
 	quit   chan struct{}
 	done   sync.WaitGroup
 }
@@ -92,6 +94,25 @@ func (m *Memory) Make(length int) []byte {
 		return make([]byte, length)
 	}
 	return b
+}
+
+// Free implements [trace.Memory]. The file's part becomes a hole: what the system has not written yet is never written.
+func (m *Memory) Free(array []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, b := range m.mapped {
+		if holds(b, array) {
+			discard(array[:cap(array)])
+			return
+		}
+	}
+	m.onHeap -= int64(len(array))
+}
+
+// holds reports whether an array lies in a mapped part.
+func holds(part, array []byte) bool {
+	first, at := uintptr(unsafe.Pointer(&part[0])), uintptr(unsafe.Pointer(&array[0]))
+	return at >= first && at-first < uintptr(len(part))
 }
 
 // Err returns why an array could not be kept in the file.
@@ -152,6 +173,9 @@ func (m *Memory) open() error {
 	if err := os.Remove(m.file.Name()); err != nil {
 		return fmt.Errorf("scratch file: %w", err)
 	}
+	if m.pages, err = openResidency(); err != nil {
+		return fmt.Errorf("how much memory the process has: %w", err)
+	}
 	m.done.Go(m.watch)
 	return nil
 }
@@ -185,19 +209,15 @@ func (m *Memory) watch() {
 	}
 }
 
-// trim unmaps parts in turn until less is mapped than some bytes, each at most once.
+// trim unmaps all pages if more bytes are mapped than some. Those in use come back from the page cache at once.
 func (m *Memory) trim(most int64) {
-	if residentFile() <= most {
+	if m.pages.bytes() <= most {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for range m.mapped {
-		m.next = (m.next + 1) % len(m.mapped)
-		unmapPages(m.mapped[m.next])
-		if residentFile() <= most/2 {
-			return
-		}
+	for _, b := range m.mapped {
+		unmapPages(b)
 	}
 }
 
@@ -214,7 +234,7 @@ func (m *Memory) Close() error {
 		unmap(b)
 	}
 	m.mapped, m.rest = nil, nil
-	err := m.file.Close()
+	err := errors.Join(m.file.Close(), m.pages.close())
 	m.file = nil
 	return err
 }

@@ -82,13 +82,13 @@ func TestArraysStayWhatTheyAreWhilePagesAreUnmapped(t *testing.T) {
 func TestUnmappedPagesAreNotInMemory(t *testing.T) {
 	m := open(t, t.TempDir(), 0)
 	const size = 96 << 20
-	before := residentFile()
 	b := m.Make(size)
+	before := m.pages.bytes()
 	for i := 0; i < size; i += 4096 {
 		b[i] = 1
 	}
 	m.trim(0)
-	if grown := residentFile() - before; grown > size/2 {
+	if grown := m.pages.bytes() - before; grown > size/2 {
 		t.Errorf("%d bytes of %d are in memory", grown, size)
 	}
 }
@@ -112,6 +112,30 @@ func TestWhatFitsStaysOnTheHeap(t *testing.T) {
 	long := make([]byte, 1<<20)
 	if kept := m.Keep(long); &kept[0] == &long[0] || m.Spilled() != 1<<20 {
 		t.Errorf("%d bytes spilled of one megabyte too many", m.Spilled())
+	}
+}
+
+func TestWhatIsFreedTakesNoRoom(t *testing.T) {
+	m := open(t, t.TempDir(), 0)
+	const size = 8 << 20
+	first, b, last := m.Keep(bytes.Repeat([]byte{1}, 5000)), m.Make(size), m.Keep(bytes.Repeat([]byte{2}, 5000))
+	room := func() int64 {
+		var s syscall.Stat_t
+		if err := syscall.Fstat(int(m.file.Fd()), &s); err != nil {
+			t.Fatal(err)
+		}
+		return s.Blocks * 512
+	}
+	for i := range b {
+		b[i] = 3
+	}
+	before := room()
+	m.Free(b)
+	if freed := before - room(); freed < size/2 {
+		t.Errorf("%d of %d bytes are freed", freed, size)
+	}
+	if first[4999] != 1 || last[0] != 2 {
+		t.Error("other arrays have changed")
 	}
 }
 
