@@ -114,6 +114,9 @@ func (p *printer) variant(t *Type, depth int) tsdl.Type {
 		p.fail("variant with %d options and selectors for %d", len(t.Fields), len(t.Select))
 		return ""
 	}
+	if !slices.ContainsFunc(t.Select, func(r []Range) bool { return len(r) > 0 }) {
+		p.fail("variant of which no value selects an option")
+	}
 	tag := p.reference(t.TagSlot)
 	names := p.fieldNames(t)
 	options := make([]tsdl.Field, len(t.Fields))

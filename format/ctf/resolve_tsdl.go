@@ -3,6 +3,7 @@ package ctf
 import (
 	"encoding/hex"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -77,9 +78,14 @@ var roleOfName = map[dynamicScope]map[string]Role{
 	inEventHeader: {"id": EventClassID, "timestamp": Stamp},
 }
 
-// roleByName gives a field of the headers and the packet context the role that CTF 1.8 ties to its name.
+// roleByName gives a field of the headers and the packet context the role that CTF 1.8 ties to its name. Of fields of one name
+// in a structure the first has it.
 func roleByName(r *resolver, _ *fieldClass, t *Type, name string) *Type {
-	role := roleOfName[r.scope][strings.TrimPrefix(name, "_")]
+	name = strings.TrimPrefix(name, "_")
+	role := roleOfName[r.scope][name]
+	if n := len(r.enclosing); n > 0 && slices.ContainsFunc(r.enclosing[n-1].t.Fields, func(f Field) bool { return f.Name == name && f.Type.Role == role }) {
+		role = NoRole
+	}
 	if r.scope == inEventHeader && role == NoRole && t.Clock >= 0 {
 		role = Stamp
 	}
