@@ -237,6 +237,10 @@ vuln: ## known vulnerabilities in what is built, by govulncheck; it says so wher
 		[ $$code -eq 0 ] || status=1; \
 	done; exit $$status
 
+.PHONY: cover
+cover: ## statement coverage of alignment, matching, order, rings, CTF, collection and probes, against the bar of 90 %; as root; some minutes
+	go run ./tools/cover $(FLAGS)
+
 .PHONY: defences
 defences: ## the tests of docs/security.md, each without its defence: all must fail; as root, some minutes
 	go run ./tools/defences $(FLAGS)
