@@ -149,10 +149,16 @@ func TestStagesRunAgainMakeTheSame(t *testing.T) {
 // Options are refused by name whatever the method: a value that does not exist is no better where it does not count.
 func TestOptionsThatDoNotExistAreRefused(t *testing.T) {
 	for want, o := range map[string]align.Options{
-		"confidence of -1":   {Confidence: -1},
-		"confidence of 1000": {Confidence: 1000, Method: "hull"},
-		"mode of samples 4":  {Samples: 4},
-		"2^62":               {MinDelay: math.MaxInt64},
+		"confidence of -1":     {Confidence: -1},
+		"confidence of 1000":   {Confidence: 1000, Method: "hull"},
+		"mode of samples 4":    {Samples: 4},
+		"2^62":                 {MinDelay: math.MaxInt64},
+		"network strategy \"x": {Network: "x"},
+		"belongs to":           {Network: "joint", Method: "hull"},
+		"maps all clocks":      {Network: align.Networks()[1], Method: "broadcast"},
+		"segment length":       {Segment: -1},
+		"is negative: no":      {MinDelay: -1},
+		"excludes":             {MinDelay: 1, MeasureDelay: true},
 	} {
 		if err := o.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)

@@ -115,3 +115,56 @@ func TestMapsToFreeClocksAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// Where the host with the steered clock stands in the problem must not matter, nor which of both is followed.
+func TestASteeredClockIsBoundedWhereverItStandsAndWhenItWasSet(t *testing.T) {
+	t.Parallel()
+	const origin, second, by = 1_700_000_000_000_000_000, 1_000_000_000, 3_000_000_000
+	for _, setBy := range []int64{0, by} {
+		p, stamp := steeredHosts(5, 300)
+		p.Clocks[0], p.Clocks[1] = p.Clocks[1], p.Clocks[0]
+		set := func(at int64) clock.HostTime { // what a shows
+			if at >= 30*second {
+				at += setBy
+			}
+			return clock.HostTime(origin + at)
+		}
+		for n := range p.Channels {
+			c := &p.Channels[n]
+			c.From, c.To = 1-c.From, 1-c.To
+			for k := range c.Messages {
+				m := &c.Messages[k]
+				if c.From == 1 {
+					m.Sent = set(int64(m.Sent - origin))
+				} else {
+					m.Received = set(int64(m.Received - origin))
+				}
+			}
+		}
+		s, err := Solve(context.Background(), p, Options{Reference: "b"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := len(s.Steps) > 0; found != (setBy != 0) {
+			t.Fatalf("%d steps of a clock that was set by %d ns", len(s.Steps), setBy)
+		}
+		for i := range int64(1000) {
+			at := second + i*57*second/1000
+			if setBy != 0 && at > 29*second && at < 31*second {
+				continue // which piece a stamp belongs to is known to the next message
+			}
+			// The timeline is the free clock of the one that is followed.
+			low, high, lowOK, highOK := s.Maps[1].Bounds(set(at))
+			if truth := clock.TimelineTime(origin + 5_000_000 + at + at/1_000_000*12); !lowOK || !highOK || truth < low-1 || truth > high+1 {
+				t.Fatalf("set by %d, %d s: truth outside [%d %d], %t %t", setBy, at/second, int64(low-truth), int64(high-truth), lowOK, highOK)
+			}
+		}
+		x := &s.Pairs[0]
+		if x.A != 0 {
+			t.Fatalf("the pair is of %d and %d", x.A, x.B)
+		}
+		if first := x.Estimate.First; first < stamp(0) || first > stamp(second) {
+			t.Errorf("the first message is at %d", first)
+		}
+	}
+}
