@@ -40,6 +40,9 @@ func (l *link) grow() {
 	l.block = append(make([]trace.Message, 0, min(linkBlock, max(64, 4*len(l.block)))), l.block...)
 }
 
+// keep puts the last block into the memory, full or not. More can be added afterwards, though slowly.
+func (l *link) keep() { l.block, _ = trace.KeepIn(l.memory, l.block) }
+
 // length returns how many messages were added.
 func (l *link) length() int { return len(l.full)*linkBlock + len(l.block) }
 
@@ -142,7 +145,7 @@ func (c *collector) link(from, to *index) *link {
 // keep puts what links hold into the memory, so that many batches do not fill the heap with blocks that are not full.
 func (c *collector) keep() {
 	for _, l := range c.ordered {
-		l.block, _ = trace.KeepIn(c.memory, l.block)
+		l.keep()
 	}
 }
 
@@ -195,6 +198,7 @@ func matchConversations(ctx context.Context, conversations []conversation, m tra
 	tally := addMessages(links, found)
 	for _, l := range links {
 		tally.Messages += int64(l.length())
+		l.keep()
 	}
 	return links, tally, nil
 }

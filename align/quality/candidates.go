@@ -37,7 +37,7 @@ const (
 	minPruned = 1 << 14
 	// perSlot is about how many messages there are in a slot, up to maxSlots: many let least differences meet that never were an exchange.
 	perSlot  = 32
-	maxSlots = 1 << 16
+	maxSlots = 1 << 20
 	// firstSlots is how many slots, those of least bound, give the first time that the others are held against, and moreSlots how
 	// many times as many the next.
 	firstSlots = 64
@@ -171,15 +171,22 @@ func (s *slots) within(most int64, there, back [][]trace.Message) (fewThere, few
 		}
 	}
 	pick := func(blocks [][]trace.Message, between stampBy, side uint8) [][]trace.Message {
-		var few []trace.Message
+		const block = 1 << 12 // messages: one list would be copied as it grows
+		few := [][]trace.Message{nil}
 		for _, messages := range blocks {
 			for i := range messages {
-				if wanted[s.of(between.of(&messages[i]))]&side != 0 {
-					few = append(few, messages[i])
+				if wanted[s.of(between.of(&messages[i]))]&side == 0 {
+					continue
 				}
+				last := len(few) - 1
+				if len(few[last]) == block {
+					few = append(few, make([]trace.Message, 0, block))
+					last++
+				}
+				few[last] = append(few[last], messages[i])
 			}
 		}
-		return [][]trace.Message{few}
+		return few
 	}
 	return pick(there, byReceived, fromThere), pick(back, bySent, fromBack)
 }

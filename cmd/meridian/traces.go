@@ -79,7 +79,13 @@ func withTraces(cmd *cobra.Command, args []string, f *traceFlags, quiet bool, wo
 	bar := newProgress(cmd, quiet)
 	defer bar.stop()
 	spareMemory(f.memory.bytes())
-	return work(&tracesRun{ctx, traces, memory, bar.show})
+	progress := func(stage string, done, total int64) {
+		if stage == pipeline.Reading {
+			memory.Progress(done, total)
+		}
+		bar.show(stage, done, total)
+	}
+	return work(&tracesRun{ctx, traces, memory, progress})
 }
 
 // tracesRun is what a command works with on traces.
@@ -110,9 +116,12 @@ const freeHeap = 128 << 20
 // waiting until the heap has doubled would keep as much again in reserve. Collections are cheap here, since packets hold no pointers.
 const leastGrowth = 25
 
+// besideHeap is what Go takes beside what lives on the heap, bytes: stacks, tables, parts of blocks.
+const besideHeap = 64 << 20
+
 // spareMemory sets how the heap is collected while traces are read. Below freeHeap, or a quarter of the run's limit, there are no
-// collections. The limit alone would not do: above it, the collector would not rest. So the first collection lifts it, and each sets
-// anew how far the heap may grow until the next.
+// collections. The limit alone would not do: above it, the collector would not rest. So each collection sets anew how far the heap may grow
+// until the next, and a limit above that: near to it, memory that is free goes back to the system at once.
 func spareMemory(limit int64) {
 	free := min(freeHeap, limit/4)
 	debug.SetGCPercent(-1)
@@ -122,11 +131,12 @@ func spareMemory(limit int64) {
 		sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(sample)
 		growth := uint64(leastGrowth)
-		if live := sample[0].Value.Uint64(); live > 0 && live < uint64(free) {
+		live := sample[0].Value.Uint64()
+		if live > 0 && live < uint64(free) {
 			growth = max(growth, 100*(uint64(free)-live)/live)
 		}
 		debug.SetGCPercent(int(min(growth, math.MaxInt32)))
-		debug.SetMemoryLimit(math.MaxInt64)
+		debug.SetMemoryLimit(max(limit/8*5, int64(live+live/100*leastGrowth)+besideHeap))
 		runtime.SetFinalizer(sentinel, collected) // for the next
 	}
 	sentinel := new(*byte) // a pointer, since objects without any share blocks, and live as long as another in theirs

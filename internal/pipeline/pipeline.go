@@ -50,6 +50,9 @@ type Options struct {
 // Progress is told how far a stage is, in units of its own, from several goroutines. It may be nil.
 type Progress func(stage string, done, total int64)
 
+// Reading is the stage in which the inputs are read, in bytes.
+const Reading = "reading"
+
 // Report tells how far a stage is, unless p is nil.
 func (p Progress) Report(stage string, done, total int64) {
 	if p != nil {
@@ -144,7 +147,7 @@ func (o *Options) order(ctx context.Context, traces []input.Trace, w *trace.Warn
 
 // ReadAndMatch runs the stages from the traces to a matched problem.
 func (o *Options) ReadAndMatch(ctx context.Context, traces []input.Trace, w *trace.Warnings) (*Matched, error) {
-	set, err := input.Read(ctx, traces, o.Match.Memory, w, func(done, total int64) { o.Progress.Report("reading", done, total) })
+	set, err := input.Read(ctx, traces, o.Match.Memory, w, func(done, total int64) { o.Progress.Report(Reading, done, total) })
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,9 @@
 //
 //	arrays, as they come:  | on the heap, up to 3/8 of the limit less 64 MiB | in the file, mapped ...
 //
+// Arrays on the heap stay there to the end. So where the part of the input read so far shows ([Memory.Progress]) that its packets will not
+// fit, only a sixteenth of the limit is for them, and the rest of the heap for those who work on the arrays.
+//
 // What is in the file is read and written through a mapping, so all code works on slices and yields the same bytes. A mapped page counts
 // as the process's memory from when it was touched. So a goroutine looks some hundred times a second at how many there are, and unmaps
 // all of them if they are more than an eighth of the limit. Pages that are touched again are mapped again: from
@@ -33,6 +36,8 @@ const (
 	least = 1 << 14
 	// base is what a run needs beside arrays, whatever its limit, bytes.
 	base = 64 << 20
+	// shareOfLarge is the part of the limit that arrays may take on the heap where the input is too large for it.
+	shareOfLarge = 16
 	// interval is the time between two looks at how much is mapped: within it, memory fills by some tens of megabytes.
 	interval = 4 * time.Millisecond
 )
@@ -45,6 +50,7 @@ type Memory struct {
 
 	mu     sync.Mutex
 	onHeap int64 // bytes of arrays
+	large  bool  // the input is, for the limit
 	file   *os.File
 	length int64    // of the file
 	mapped [][]byte // its parts in order
@@ -54,6 +60,7 @@ type Memory struct {
 	err    error // the first one
 	quit   chan struct{}
 	done   sync.WaitGroup
+	freed  sync.WaitGroup // discards of arrays
 }
 
 // New returns a memory that tries to keep the whole process within a limit in bytes. It makes its file in a scratch directory when the first
@@ -68,6 +75,26 @@ func (m *Memory) Spilled() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.length - int64(len(m.rest))
+}
+
+// Progress tells the memory that a part of the input has become arrays: done bytes of total. What is kept until then says how much all
+// of it will be.
+func (m *Memory) Progress(done, total int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	kept := float64(m.onHeap + m.length - int64(len(m.rest)))
+	if done > 0 && kept/float64(done)*float64(total) > float64(m.heapBudget()) {
+		m.large = true
+	}
+}
+
+// heapBudget returns how many bytes of arrays may be on the heap.
+func (m *Memory) heapBudget() int64 {
+	all := m.limit/8*3 - base
+	if m.large {
+		return min(all, m.limit/shareOfLarge)
+	}
+	return all
 }
 
 // Keep implements [trace.Memory].
@@ -96,13 +123,13 @@ func (m *Memory) Make(length int) []byte {
 	return b
 }
 
-// Free implements [trace.Memory]. The file's part becomes a hole: what the system has not written yet is never written.
+// Free implements [trace.Memory]. The file's part becomes a hole, in a while: what the system has not written until then is never written.
 func (m *Memory) Free(array []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, b := range m.mapped {
 		if holds(b, array) {
-			discard(array[:cap(array)])
+			m.freed.Go(func() { discard(array[:cap(array)]) }) // gigabytes take a second
 			return
 		}
 	}
@@ -126,7 +153,7 @@ func (m *Memory) Err() error {
 func (m *Memory) reserve(length int64) (b []byte, at int64, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !supported || m.err != nil || m.limit > 0 && (length < least || m.onHeap+length <= m.limit/8*3-base) {
+	if !supported || m.err != nil || m.limit > 0 && (length < least || m.onHeap+length <= m.heapBudget()) {
 		m.onHeap += length
 		return nil, 0, false
 	}
@@ -225,6 +252,7 @@ func (m *Memory) trim(most int64) {
 func (m *Memory) Close() error {
 	close(m.quit)
 	m.done.Wait()
+	m.freed.Wait()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.file == nil {

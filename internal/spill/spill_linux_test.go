@@ -115,6 +115,26 @@ func TestWhatFitsStaysOnTheHeap(t *testing.T) {
 	}
 }
 
+// Of 1 GiB arrays may take 320 MiB, and 64 MiB if a tenth of the input has shown that all of it will be more.
+func TestOfALargeInputLittleStaysOnTheHeap(t *testing.T) {
+	for _, c := range []struct {
+		total   int64 // of which 10 are read after 33 MiB
+		spilled int64 // bytes of 100 MiB
+	}{{90, 0}, {100, 36 << 20}, {1000, 36 << 20}} {
+		m := open(t, t.TempDir(), 1<<30)
+		m.Progress(0, c.total)
+		for i := range 100 {
+			m.Keep(make([]byte, 1<<20))
+			if i == 32 {
+				m.Progress(10, c.total)
+			}
+		}
+		if m.Spilled() != c.spilled {
+			t.Errorf("%d times as much: %d MiB spilled, want %d", c.total/10, m.Spilled()>>20, c.spilled>>20)
+		}
+	}
+}
+
 func TestWhatIsFreedTakesNoRoom(t *testing.T) {
 	m := open(t, t.TempDir(), 0)
 	const size = 8 << 20
@@ -131,6 +151,7 @@ func TestWhatIsFreedTakesNoRoom(t *testing.T) {
 	}
 	before := room()
 	m.Free(b)
+	m.freed.Wait()
 	if freed := before - room(); freed < size/2 {
 		t.Errorf("%d of %d bytes are freed", freed, size)
 	}
