@@ -32,6 +32,7 @@ type viewFlags struct {
 	follow    bool
 	latency   time.Duration
 	notes     []string
+	noteFile  string
 	against   []string
 }
 
@@ -62,6 +63,10 @@ the page says so where it is asked for them. If the disk is full the view goes o
 
 --note INSTANT=WORDS puts a note on the timeline, as one does in the page (Shift+N). INSTANT is as for --from.
 
+--notes FILE keeps the page's notes and bookmarks in FILE, such as one beside the trace: they are read from it, and what is changed in the page is
+written to it at once, as a whole. FILE is made with the first note. Rows are named in it, so that it can be used with other flags. Notes of rows and
+instants that are not shown stay in it. --note adds to it, -o writes its notes into the page. Only a page on this machine changes it: others who read by --listen cannot.
+
 --against compares the timeline with another run's: names are paired by their hosts, and the page says what takes longer or shorter beyond noise and
 bounds. It may be repeated, for a run of several traces; the other flags hold for both.
 
@@ -76,6 +81,7 @@ unaligned or unbounded, an inversion remains, damaged parts of the traces were l
   meridian view spans.json -o timeline.html
   meridian view web=a.pcap db=b.pcap --index monday.mvx
   meridian view monday.mvx --note +1.5s='the deployment began' -o monday.html
+  meridian view monday.mvx --notes monday.notes.json
   meridian view before/ --against after/
   meridian view monday.mvx --listen 127.0.0.1:8080 --no-browser
   meridian view --follow web=/srv/web-trace db=/srv/db-trace`,
@@ -89,6 +95,7 @@ unaligned or unbounded, an inversion remains, damaged parts of the traces were l
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "serve at `ADDRESS:PORT`; port 0 is any that is free")
 	flags.BoolVar(&f.noBrowser, "no-browser", false, "open no browser")
 	flags.StringArrayVar(&f.notes, "note", nil, "put a note on the timeline, `INSTANT=WORDS` such as +1.5s='the deployment began'; may be repeated")
+	flags.StringVar(&f.noteFile, "notes", "", "keep the notes and bookmarks of the page in `FILE`")
 	flags.StringArrayVar(&f.against, "against", nil, "compare with another run, `[HOST=]TRACE` or an index; may be repeated")
 	flags.BoolVar(&f.follow, "follow", false, "show trace directories while they are recorded")
 	flags.Var(&f.keep, "keep", "with --follow, keep only the last `AMOUNT` of the index and drop what is older: a duration, a size, or both (1h, 2GiB, 1h,2GiB)")
@@ -129,12 +136,16 @@ func (f *viewFlags) run(cmd *cobra.Command, args []string) error {
 	case f.flags.Changed("latency"):
 		return wrong("--latency is how long --follow waits for earlier events; give --follow too")
 	}
+	notes, err := f.openNotes()
+	if err != nil {
+		return err
+	}
 	t, broken, err := f.timeline(cmd, args)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	if err := f.note(t); err != nil {
+	if err := f.note(t, notes); err != nil {
 		return err
 	}
 	if len(f.against) > 0 {
@@ -159,7 +170,7 @@ func (f *viewFlags) run(cmd *cobra.Command, args []string) error {
 	for _, reason := range broken {
 		fmt.Fprintln(cmd.ErrOrStderr(), "meridian:", reason)
 	}
-	return f.serve(cmd, t)
+	return f.serve(cmd, t, notes)
 }
 
 // timeline makes the timeline of the traces, or opens an index.
@@ -213,8 +224,8 @@ func (f *viewFlags) other(cmd *cobra.Command) (t *view.Timeline, broken []string
 	return t, broken, nil
 }
 
-// note puts the notes of the command line on the timeline.
-func (f *viewFlags) note(t *view.Timeline) error {
+// note puts the notes of the command line on the timeline, and into the file that keeps notes, if there is one.
+func (f *viewFlags) note(t *view.Timeline, file *view.NoteFile) error {
 	about := t.About()
 	for _, note := range f.notes {
 		instant, words, found := strings.Cut(note, "=")
@@ -229,12 +240,30 @@ func (f *viewFlags) note(t *view.Timeline) error {
 			return wrong("--note: %v", err)
 		}
 	}
+	if file == nil {
+		return nil
+	}
+	if err := t.Keep(file); err != nil {
+		return fmt.Errorf("--notes: %w", err)
+	}
 	return nil
+}
+
+// openNotes opens the file that keeps notes, if there is to be one.
+func (f *viewFlags) openNotes() (*view.NoteFile, error) {
+	if f.noteFile == "" {
+		return nil, nil
+	}
+	file, err := view.OpenNotes(f.noteFile)
+	if err != nil {
+		return nil, fmt.Errorf("--notes: %w", err)
+	}
+	return file, nil
 }
 
 // forTraces refuses flags that an index would ignore: what they set was decided when it was made.
 func (f *viewFlags) forTraces(path string) error {
-	served := []string{"output", "size", "listen", "no-browser", "note", "against", "quiet", "help"}
+	served := []string{"output", "size", "listen", "no-browser", "note", "notes", "against", "quiet", "help"}
 	var err error
 	f.flags.Visit(func(flag *pflag.Flag) {
 		if !slices.Contains(served, flag.Name) && err == nil {
@@ -245,8 +274,8 @@ func (f *viewFlags) forTraces(path string) error {
 }
 
 // serve serves until it is interrupted.
-func (f *viewFlags) serve(cmd *cobra.Command, t view.Data) error {
-	s, err := view.Listen(f.listen, t)
+func (f *viewFlags) serve(cmd *cobra.Command, t view.Data, notes *view.NoteFile) error {
+	s, err := view.Listen(f.listen, t, notes)
 	if err != nil {
 		return err
 	}

@@ -29,8 +29,11 @@ func openLivePage(f *viewFlags, cmd *cobra.Command, o live.Options, v live.ViewO
 	v.Dropped = func() {
 		f.printWarnings(cmd, []string{"the oldest part of the index was dropped, as --keep says; this is said once"})
 	}
-	var err error
-	if p.server, err = view.Listen(f.listen, p.timeline); err != nil {
+	notes, err := f.openNotes()
+	if err != nil {
+		return nil, err
+	}
+	if p.server, err = view.Listen(f.listen, p.timeline, notes); err != nil {
 		return nil, err
 	}
 	if p.viewer, err = live.OpenViewer(o, v, p.timeline, p.warnings); err != nil {

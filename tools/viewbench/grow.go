@@ -73,7 +73,7 @@ func watchGrowing(ctx context.Context, o options) (f *figures, err error) {
 		return nil, err
 	}
 	defer browser.Stop()
-	s, err := view.Listen("127.0.0.1:0", g.live)
+	s, err := view.Listen("127.0.0.1:0", g.live, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -143,7 +143,7 @@ type bench struct {
 
 // served measures the page of a timeline as it is served.
 func (b *bench) served(ctx context.Context, t *view.Timeline) (*figures, error) {
-	s, err := view.Listen("127.0.0.1:0", t)
+	s, err := view.Listen("127.0.0.1:0", t, nil)
 	if err != nil {
 		return nil, err
 	}

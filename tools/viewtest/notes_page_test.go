@@ -3,7 +3,11 @@
 package viewtest
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"meridian/clock"
+	"meridian/internal/show/view"
 )
 
 // TestNotes runs what is remembered of a timeline: words at instants, and views.
@@ -20,6 +25,9 @@ func TestNotes(t *testing.T) {
 		{"ANoteIsInTheAddress", b.ANoteIsInTheAddress},
 		{"ANoteOfTheCommandIsThereUntilChanged", b.ANoteOfTheCommandIsThereUntilChanged},
 		{"DamagedNotesAreLeftOut", b.DamagedNotesAreLeftOut},
+		{"NotesOfAFileAreSavedAndSharedByPages", b.NotesOfAFileAreSavedAndSharedByPages},
+		{"NotesThatCannotBeSavedStayInTheAddress", b.NotesThatCannotBeSavedStayInTheAddress},
+		{"WhoCannotWriteTheFileIsTold", b.WhoCannotWriteTheFileIsTold},
 	})
 }
 
@@ -80,6 +88,117 @@ func (b *panelBrowser) ANoteOfTheCommandIsThereUntilChanged(t *testing.T) {
 	p.until(noted+`.startsWith("half of it") && !/notes=/.test(location.hash)`, "the address says what is known anyway")
 	p.click(`#panel-notes button[aria-label="remove the note half of it"]`, "")
 	p.until(`/notes=(&|$)/.test(location.hash)`, "that it was removed is not in the address")
+}
+
+// keeps serves a timeline whose notes are kept in a file, as the command does.
+func (b *panelBrowser) keeps(t *testing.T, listen, file string) (address string) {
+	t.Helper()
+	notes, err := view.OpenNotes(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := view.Listen(listen, newScene(""), notes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return s.URL()
+}
+
+// add writes a note into the box and presses Enter.
+func (p *panelPage) add(words string) {
+	p.t.Helper()
+	p.clear("#panel-notes input")
+	p.typed("#panel-notes input", words)
+	p.key(kb.Enter)
+}
+
+func (b *panelBrowser) NotesOfAFileAreSavedAndSharedByPages(t *testing.T) {
+	const hostile = `<img src=x onerror="document.title='run'"> & "quoted"`
+	file := filepath.Join(t.TempDir(), "trace.notes.json")
+	address := b.keeps(t, "127.0.0.1:0", file)
+	p := b.address(t, address+viewed+"&a=309&notes=5:of%2520the%2520address", "light")
+	p.until(`meridian.selection.a?.event === 309`, "nothing is selected")
+	p.key("N")
+	p.until(noted+`.startsWith("of the address")`, "the note of the address is not there")
+	if _, err := os.Stat(file); !os.IsNotExist(err) {
+		t.Errorf("a note of an address was saved without a word: %v", err)
+	}
+	p.add(hostile)
+	p.until(`/2 notes, kept in the file of notes/.test(document.querySelector("#panel-notes .said").textContent)`, "it is not saved")
+	p.until(`!/notes=/.test(location.hash)`, "the address has what is saved")
+	q := b.address(t, address+viewed, "dark") // another page of the same server
+	q.key("N")
+	q.until(`document.querySelectorAll("#panel-notes tbody tr").length === 2`, "another page does not have them")
+	q.clear("#panel-notes input") // the N itself
+	q.typed(`#panel-notes input`, "a view")
+	q.click(`#panel-notes button[title="keep this view under these words"]`, "")
+	q.until(`/3 notes, kept/.test(document.querySelector("#panel-notes .said").textContent)`, "the bookmark is not saved")
+	p.bears(409) // its list is of an older version
+	p.click(`#panel-notes button[aria-label="remove the note of the address"]`, "")
+	p.until(`/2 notes, kept/.test(document.querySelector("#panel-notes .said").textContent) && `+noted+`.includes("a view")`, "what two pages changed is not joined")
+	if got := value[string](q.logic, `document.title`); strings.Contains(got, "run") {
+		t.Errorf("a note ran a script: %s", got)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var saved struct{ Notes []struct{ Row, Text string } }
+	if err := json.Unmarshal(text, &saved); err != nil || len(saved.Notes) != 2 || saved.Notes[0].Text != hostile || saved.Notes[0].Row == "" || saved.Notes[1].Text != "a view" {
+		t.Errorf("%s, %v", text, err)
+	}
+	p.shots("notes-file")
+}
+
+func (b *panelBrowser) NotesThatCannotBeSavedStayInTheAddress(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "gone")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p := b.address(t, b.keeps(t, "127.0.0.1:0", filepath.Join(dir, "notes")), "light")
+	p.key("N")
+	p.until(`/0 notes, kept/.test(document.querySelector("#panel-notes .said").textContent)`, "the file is not there")
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	p.bears(500)
+	p.add("mine")
+	p.until(`/Not saved/.test(document.querySelector("#panel-notes .said").textContent) && /notes=/.test(location.hash)`, "that it is not saved is not told, or it is lost")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p.add("more")
+	p.until(`/2 notes, kept/.test(document.querySelector("#panel-notes .said").textContent) && !/notes=/.test(location.hash)`, "the next change does not save both")
+}
+
+func (b *panelBrowser) WhoCannotWriteTheFileIsTold(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "notes")
+	if err := os.WriteFile(file, []byte(`{"version":1,"notes":[{"at":"`+fmt.Sprint(sceneOrigin+1000)+`","text":"of the team"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	notes, err := view.OpenNotes(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(view.HandlerWithNotes(newScene(""), notes)) // without the connection's peer, nobody is here
+	t.Cleanup(server.Close)
+	p := b.address(t, server.URL+"/"+viewed, "light")
+	p.key("N")
+	p.until(noted+`.startsWith("of the team") && /is written on its own machine alone/.test(document.querySelector("#panel-notes .said").textContent)`, "a reader is not told")
+	p.add("of a reader")
+	p.until(`/notes=/.test(location.hash)`, "it is not in the address")
+	if text, err := os.ReadFile(file); err != nil || strings.Contains(string(text), "of a reader") {
+		t.Errorf("%s, %v", text, err)
+	}
 }
 
 func (b *panelBrowser) DamagedNotesAreLeftOut(t *testing.T) {

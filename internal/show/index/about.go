@@ -38,8 +38,9 @@ type About struct {
 
 // Note is words at an instant of the timeline, for whoever opens it.
 type Note struct {
-	At   int64  `json:"at"`  // ns since the origin
-	Row  int    `json:"row"` // -1: of all rows
+	At   int64  `json:"at"`           // ns since the origin
+	To   int64  `json:"to,omitempty"` // of a bookmark: the view's end
+	Row  int    `json:"row"`          // -1: of all rows
 	Text string `json:"text"`
 }
 

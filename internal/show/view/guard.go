@@ -22,10 +22,12 @@ import (
 //     only its user can read (OpenURL);
 //   - DNS rebinding: Host must be an address, or a name known to be this machine's;
 //   - cross-site requests and embedding are refused, by Origin, Sec-Fetch-Site and the headers of answers;
-//   - only GET and HEAD are answered.
+//   - only GET and HEAD are answered, and PUT of notes where they are kept in a file. That is for the page itself: a browser must say so
+//     (Origin), which no form and no image does, and must be on this machine. Those who read from elsewhere cannot write.
 type guard struct {
 	secret string
 	names  []string // that this machine is known by
+	writes bool     // notes are written
 	next   http.Handler
 }
 
@@ -51,8 +53,10 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin-allow-popups") // the page gives a trace to a tab of ui.perfetto.dev
+	_, asked, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	writes := g.writes && r.Method == http.MethodPut && "/"+asked == notesPath
 	switch {
-	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+	case r.Method != http.MethodGet && r.Method != http.MethodHead && !writes:
 		h.Set("Allow", "GET, HEAD")
 		refuse(w, http.StatusMethodNotAllowed, "only GET and HEAD are answered")
 		return
@@ -62,8 +66,14 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !sameOrigin(r):
 		refuse(w, http.StatusForbidden, "another site's page may not ask here")
 		return
-	case stranger(r.Context()):
+	case ofPeer(r.Context()).stranger:
 		refuse(w, http.StatusForbidden, "another user's timeline")
+		return
+	case writes && !byThePage(r):
+		refuse(w, http.StatusForbidden, "notes are written by their own page alone")
+		return
+	case writes && !ofPeer(r.Context()).here:
+		refuse(w, http.StatusForbidden, "notes are written on the machine that has the file alone; use ssh -L")
 		return
 	}
 	secret, rest, found := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
@@ -95,6 +105,12 @@ func (g *guard) isOurs(host string) bool {
 		}
 	}
 	return false
+}
+
+// byThePage reports whether a request that writes comes from the page itself, in words that no page of another site can say.
+func byThePage(r *http.Request) bool {
+	site := r.Header.Get("Sec-Fetch-Site")
+	return r.Header.Get("Origin") == "http://"+r.Host && (site == "" || site == "same-origin") && r.Header.Get("Content-Type") == "application/json"
 }
 
 // sameOrigin reports whether a request comes from the page itself or from a person: browsers say so, other programs say

@@ -32,8 +32,11 @@ const (
 )
 
 // Handler answers the page at / and what it asks for under /api/. It does not check the sender: see [Server].
-func Handler(data Data) http.Handler {
-	h := &handler{data}
+func Handler(data Data) http.Handler { return HandlerWithNotes(data, nil) }
+
+// HandlerWithNotes also answers and replaces the notes of a file, unless that is nil.
+func HandlerWithNotes(data Data, notes *NoteFile) http.Handler {
+	h := &handler{data, notes}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/{$}", h.page)
 	mux.HandleFunc("/favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
@@ -47,7 +50,7 @@ func Handler(data Data) http.Handler {
 				refuse(w, http.StatusBadRequest, "invalid query string")
 				return
 			}
-			if live, ok := data.(*Live); ok && !live.read(func(*picture) {}) {
+			if !h.ready() {
 				refuse(w, http.StatusServiceUnavailable, errNothing.Error())
 				return
 			}
@@ -66,11 +69,23 @@ func Handler(data Data) http.Handler {
 	if live, ok := data.(*Live); ok {
 		mux.HandleFunc("/api/live", live.serve)
 	}
+	if notes != nil {
+		mux.HandleFunc(notesPath, h.keepNotes)
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusNotFound, "not found") })
 	return mux
 }
 
-type handler struct{ data Data }
+type handler struct {
+	data  Data
+	notes *NoteFile // nil: none
+}
+
+// ready reports whether there is a timeline: one that grows begins with its first event.
+func (h *handler) ready() bool {
+	live, ok := h.data.(*Live)
+	return !ok || live.read(func(*picture) {})
+}
 
 // wrongRequest is an error in a parameter of a request.
 type wrongRequest struct{ reason string }
@@ -96,6 +111,9 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *handler) about(context.Context, url.Values) ([]byte, string, error) {
+	if h.notes != nil {
+		return marshalled(noted{h.data.About(), true}, nil)
+	}
 	return marshalled(h.data.About(), nil)
 }
 

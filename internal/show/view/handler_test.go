@@ -187,7 +187,9 @@ func TestOnlyWhoKnowsTheAddressMayAsk(t *testing.T) {
 			r.Header.Set("Sec-Fetch-Mode", "navigate")
 			r.Header.Set("Sec-Fetch-Dest", "iframe")
 		}, 403},
-		{"another user", about, func(r *http.Request) { *r = *r.WithContext(context.WithValue(r.Context(), peerKey{}, true)) }, 403},
+		{"another user", about, func(r *http.Request) {
+			*r = *r.WithContext(context.WithValue(r.Context(), peerKey{}, peer{stranger: true}))
+		}, 403},
 		{"POST", about, func(r *http.Request) { r.Method = http.MethodPost }, 405},
 		{"OPTIONS", about, func(r *http.Request) { r.Method = http.MethodOptions }, 405},
 		{"another method", about, func(r *http.Request) { r.Method = "BREW" }, 405},

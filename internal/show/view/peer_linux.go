@@ -44,15 +44,6 @@ func friends() []int {
 	return all
 }
 
-func addressOf(a net.Addr) (netip.AddrPort, bool) {
-	t, ok := a.(*net.TCPAddr)
-	if !ok {
-		return netip.AddrPort{}, false
-	}
-	p := t.AddrPort()
-	return netip.AddrPortFrom(p.Addr().Unmap().WithZone(""), p.Port()), true
-}
-
 // ownerOf looks for a socket by its two ends in a table as proc(5) has it: sl, local, remote, st, queues, timer, retransmits,
 // uid.
 func ownerOf(table io.Reader, local, remote netip.AddrPort) (uid int, found bool) {

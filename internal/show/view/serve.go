@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 )
 
@@ -16,8 +17,9 @@ type Server struct {
 	server   http.Server
 }
 
-// Listen prepares to serve a timeline on HOST:PORT; port 0 stands for any that is free. Nothing is answered before Serve.
-func Listen(address string, data Data) (*Server, error) {
+// Listen prepares to serve a timeline on HOST:PORT; port 0 stands for any that is free. Its notes are kept in a file, unless that is nil.
+// Nothing is answered before Serve.
+func Listen(address string, data Data, notes *NoteFile) (*Server, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %q: %w; want HOST:PORT, such as 127.0.0.1:8080", address, err)
@@ -26,7 +28,8 @@ func Listen(address string, data Data) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s: %w; choose another with --listen", address, err)
 	}
-	s := &Server{listener: l, guard: newGuard(host, Handler(data))}
+	s := &Server{listener: l, guard: newGuard(host, HandlerWithNotes(data, notes))}
+	s.guard.writes = notes != nil
 	s.server = http.Server{
 		Handler:           s.guard,
 		ReadHeaderTimeout: 10 * time.Second,
@@ -35,18 +38,40 @@ func Listen(address string, data Data) (*Server, error) {
 		IdleTimeout:       5 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, peerKey{}, foreign(c))
+			return context.WithValue(ctx, peerKey{}, peerOf(c))
 		},
 	}
 	return s, nil
 }
 
-// peerKey is under which a connection's context says whether it is another user's.
+// peer is who is at the other end of a connection, as far as that is known.
+type peer struct {
+	stranger bool // another user of this machine
+	here     bool // this machine
+}
+
+// peerKey is under which a connection's context has its peer.
 type peerKey struct{}
 
-func stranger(ctx context.Context) bool {
-	is, _ := ctx.Value(peerKey{}).(bool)
-	return is
+func peerOf(c net.Conn) peer {
+	local, ok1 := addressOf(c.LocalAddr())
+	remote, ok2 := addressOf(c.RemoteAddr())
+	return peer{foreign(c), ok1 && ok2 && (remote.Addr().IsLoopback() || local.Addr() == remote.Addr())}
+}
+
+func addressOf(a net.Addr) (netip.AddrPort, bool) {
+	t, ok := a.(*net.TCPAddr)
+	if !ok {
+		return netip.AddrPort{}, false
+	}
+	p := t.AddrPort()
+	return netip.AddrPortFrom(p.Addr().Unmap().WithZone(""), p.Port()), true
+}
+
+// ofPeer returns the peer of a request's connection; of one without, nothing is known.
+func ofPeer(ctx context.Context) peer {
+	p, _ := ctx.Value(peerKey{}).(peer)
+	return p
 }
 
 // URL is the address of the page, secret included. For a server that listens everywhere it is that on this machine.

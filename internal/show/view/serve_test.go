@@ -13,7 +13,7 @@ import (
 func TestAServerAnswersUntilItIsToldToStop(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:0", "localhost:0", "[::1]:0", "0.0.0.0:0"} {
 		t.Run(address, func(t *testing.T) {
-			s, err := Listen(address, &fake{title: "T", hosts: 1, top: 10, tileBytes: 4})
+			s, err := Listen(address, &fake{title: "T", hosts: 1, top: 10, tileBytes: 4}, nil)
 			if err != nil && strings.Contains(address, "::1") {
 				t.Skip("no IPv6 here: ", err)
 			}
@@ -59,20 +59,20 @@ func TestAnAddressThatIsTakenIsNamed(t *testing.T) {
 	}
 	defer l.Close()
 	for _, address := range []string{l.Addr().String(), "nowhere", "127.0.0.1:99999", "192.0.2.1:0"} {
-		if _, err := Listen(address, &fake{}); err == nil || !strings.Contains(err.Error(), address) {
+		if _, err := Listen(address, &fake{}, nil); err == nil || !strings.Contains(err.Error(), address) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
 }
 
-// peer is a connection that says its ends are others.
-type peer struct {
+// connection is one that says its ends are others.
+type connection struct {
 	net.Conn
 	local, remote net.Addr
 }
 
-func (p peer) LocalAddr() net.Addr  { return p.local }
-func (p peer) RemoteAddr() net.Addr { return p.remote }
+func (p connection) LocalAddr() net.Addr  { return p.local }
+func (p connection) RemoteAddr() net.Addr { return p.remote }
 
 func TestOurOwnConnectionsAreNoStrangers(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -94,7 +94,7 @@ func TestOurOwnConnectionsAreNoStrangers(t *testing.T) {
 		t.Error("our own connection is another user's")
 	}
 	elsewhere := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 5}
-	if foreign(peer{server, server.LocalAddr(), elsewhere}) {
+	if foreign(connection{server, server.LocalAddr(), elsewhere}) {
 		t.Error("of a connection from another machine nothing is known")
 	}
 }
@@ -106,7 +106,7 @@ func TestNoPageOfAnotherSiteReadsATimelineWhereverItListens(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:0", "localhost:0", "[::1]:0", "0.0.0.0:0", "[::]:0", ":0"} {
 		t.Run(address, func(t *testing.T) {
 			t.Parallel()
-			s, err := Listen(address, &fake{title: "secret words", hosts: 1, top: 10, tileBytes: 4})
+			s, err := Listen(address, &fake{title: "secret words", hosts: 1, top: 10, tileBytes: 4}, nil)
 			if err != nil && strings.Contains(address, "::") {
 				t.Skip("no IPv6 here: ", err)
 			}

@@ -103,6 +103,17 @@ func (t *Timeline) Note(at clock.TimelineTime, text string) error {
 	return nil
 }
 
+// Keep puts the notes of the timeline into a file, and has the timeline show those of the file. It must not be called once the timeline is served.
+func (t *Timeline) Keep(file *NoteFile) error {
+	about := t.Index.About()
+	if err := file.Add(about, t.notes); err != nil {
+		return err
+	}
+	all, err := file.Notes(about)
+	t.notes = all
+	return err
+}
+
 // over returns what an index says of itself with what the report knows beside it.
 func (r *Report) over(of *index.About) *index.About {
 	a := *of

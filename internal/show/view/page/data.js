@@ -52,11 +52,16 @@ const Served = {
   async open() { return this.json("about"); },
   async ask(/** @type {string} */ name, /** @type {Record<string, any>} */ query = {}, /** @type {AbortSignal | null} */ signal = null) {
     const url = `api/${name}${Object.keys(query).length ? `?${new URLSearchParams(query)}` : ""}`;
-    const answer = await fetch(url, { signal });
+    return this.good(name, await fetch(url, { signal }));
+  },
+  async send(/** @type {string} */ name, /** @type {any} */ body) {
+    return this.good(name, await fetch(`api/${name}`, { method: "PUT", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }));
+  },
+  async good(/** @type {string} */ name, /** @type {Response} */ answer) {
     if (answer.ok) return answer;
     let reason = `${answer.status}`;
     try { reason = (await answer.json()).error; } catch { /* it has no reason to give */ }
-    throw Object.assign(new Error(`${name}: ${reason}`), { early: answer.status === 503 });
+    throw Object.assign(new Error(`${name}: ${reason}`), { early: answer.status === 503, changed: answer.status === 409 });
   },
   async json(/** @type {string} */ name, /** @type {Record<string, any>} */ query = {}) { return (await this.ask(name, query)).json(); },
   has: () => true,
@@ -76,6 +81,8 @@ const Served = {
   path(/** @type {TimelineRequest} */ { id, event, last }) { return this.json("path", about.live ? { request: id, event, last } : { request: id }); },
   between(/** @type {number} */ from, /** @type {number} */ to) { return this.json("path", { from, to }); },
   messages(/** @type {Record<string, number>} */ query) { return this.json("messages", query); },
+  notes() { return this.json("notes"); },
+  async keepNotes(/** @type {any} */ held) { return (await this.send("notes", held)).json(); },
 };
 
 export async function open() {
@@ -480,7 +487,7 @@ export const violations = () => again("violations");
 export const plots = () => again("plots");
 
 /**
- * questions answers what panels ask at once: requests, paths, numbers, messages.
+ * questions answers what panels ask at once: requests, paths, numbers, messages; served, notes of a file.
  * @returns {DataSource}
  */
 export const questions = () => source;

@@ -191,7 +191,7 @@ export function start() {
     said, make("form", { class: "buttons", onsubmit: open }, given, make("button", { type: "submit" }, "go there")),
     make("p", { class: "buttons end" }, button("close", () => dialog.close())));
   App.command({ id: "share", key: "l", title: "Share: copy this view, or go to one", button: true, label: "share", group: "view", run: () => {
-    address.value = `${served ? "" : location.href.replace(/#.*/, "")}#${write(state())}`;
+    address.value = `${served ? "" : location.href.replace(/#.*/, "")}#${write({ ...state(), notes: Notes.forOthers() })}`;
     said.textContent = given.value = "";
     dialog.showModal();
     address.select();

@@ -16,6 +16,7 @@ export interface About {
   top: number; // the least level whose tile 0 covers everything
   live: boolean;
   notes?: Note[];
+  noteFile?: boolean; // notes are kept in a file
   against?: string; // the timeline with which this one is compared
   step: number;
   hosts: Host[];
@@ -733,6 +734,14 @@ export interface Note {
   text: string;
 }
 
+/** The notes of a file that the server keeps. */
+export interface NotesFile {
+  version: string;
+  notes: Note[];
+  elsewhere: number; // notes in it that are not of this timeline
+  writable: boolean;
+}
+
 export interface Limits {
   events: number;
   hosts: number;
@@ -815,4 +824,6 @@ export interface DataSource {
   between(from: number, to: number): Promise<RequestPath>;
   messages(query: Record<string, number>): Promise<DelayedMessages>;
   numbers(from: number, to: number, without: string): Promise<StretchNumbers>;
+  notes?(): Promise<NotesFile>; // a server's alone
+  keepNotes?(held: Pick<NotesFile, "version" | "notes">): Promise<NotesFile>;
 }
