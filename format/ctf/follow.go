@@ -95,8 +95,8 @@ func (f *Follower) Refresh() (grew bool, err error) {
 	}
 	// The sizes of files are taken before the metadata is read, so that it has the classes of all packets in them.
 	err = f.scan()
-	for _, file := range f.files {
-		file.measure()
+	for i := 0; i < len(f.files); i++ { // a file that was put in the place of another is added
+		err = errors.Join(err, f.measure(f.files[i]))
 	}
 	renewed, metadataErr := f.readMetadata()
 	if err == nil || !errors.Is(metadataErr, syscall.ENOTDIR) { // which scan said in the terms of a trace
@@ -109,9 +109,7 @@ func (f *Follower) Refresh() (grew bool, err error) {
 	kept := f.files[:0]
 	for _, file := range f.files {
 		extended := f.extend(file, renewed)
-		if file.rest(); extended {
-			file.idle = 0
-		}
+		f.parkIdle(file, extended)
 		if !file.queued && file.r != nil && (extended || renewed) && f.wake(file) {
 			grew = true
 		}
@@ -168,27 +166,26 @@ func (f *Follower) wake(file *followedFile) bool {
 
 // drop closes a file that was removed and read to its end.
 func (f *Follower) drop(file *followedFile) {
-	if file.r != nil {
-		file.finish()
-		f.past.add(&file.r.Tally)
-	}
+	file.finish()
+	f.past.add(file.tally())
+	f.freeCursor(file)
+	file.close()
+	f.tellClosed(file)
+}
+
+// freeCursor gives the cursor of a file that is not in the queue to the next one.
+func (f *Follower) freeCursor(file *followedFile) {
 	if file.cursor >= 0 {
 		f.src.cursors[file.cursor] = cursor{}
 		f.slots = append(f.slots, file.cursor)
 	}
-	file.s.file.Close()
-	f.tellClosed(file)
+	file.cursor = -1
 }
 
 func (f *Follower) tellClosed(file *followedFile) {
-	if f.Files == nil {
-		return
+	if f.Files != nil {
+		f.Files.Closed(file.name, *file.tally())
 	}
-	var t Tally
-	if file.r != nil {
-		t = file.r.Tally
-	}
-	f.Files.Closed(file.name, t)
 }
 
 // Next fills e with the next event. It returns io.EOF if there is none now.
@@ -271,9 +268,7 @@ func (f *Follower) Tally() Tally {
 		sum.add(&f.rest[i].Tally)
 	}
 	for _, file := range f.files {
-		if file.r != nil {
-			sum.add(&file.r.Tally)
-		}
+		sum.add(file.tally())
 	}
 	return sum
 }
@@ -286,16 +281,14 @@ func (f *Follower) Close() error {
 	f.closed = true
 	var errs []error
 	for _, file := range f.files {
-		if file.r != nil {
-			file.finish()
-		}
-		ours := f.replaced == nil || file.r != nil // else it may be of the trace that was put in the place of this one
+		file.finish()
+		ours := f.replaced == nil || file.read() // else it may be of the trace that was put in the place of this one
 		if rest := file.size - file.whole; file.unsized {
 			f.w.Add(file.s.Path, "packets do not say how long they are: read the trace when it is complete", "")
 		} else if rest > 0 && ours {
 			f.w.Add(file.s.Path, "its end was not a whole packet and was not read", fmt.Sprintf("%d bytes", rest))
 		}
-		errs = append(errs, file.s.file.Close())
+		errs = append(errs, file.close())
 		f.tellClosed(file)
 	}
 	if f.src != nil {

@@ -282,27 +282,6 @@ func TestFollowingAllocatesNothingPerEvent(t *testing.T) {
 	}
 }
 
-// Files that do not grow any more hold no buffers, and are read on if they do grow.
-func TestFollowerGivesUpTheBuffersOfFilesAtRest(t *testing.T) {
-	dir, rest, paths := grownTrace(t, 1, 500)
-	f, _ := follow(t, dir)
-	got := drain(t, f)
-	for range maxIdle {
-		drain(t, f)
-	}
-	if n := cap(f.files[0].r.window.buf); n > 0 {
-		t.Errorf("a buffer of %d bytes", n)
-	}
-	head, err := os.ReadFile(paths[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	put(t, dir, filepath.Base(paths[0]), append(head, rest[0]...))
-	if got = append(got, drain(t, f)...); !slices.Equal(got, upTo(500)) {
-		t.Error(got)
-	}
-}
-
 // A Refresh of 64 streams of which nothing has changed.
 func BenchmarkRefreshUnchanged(b *testing.B) {
 	dir, _, _ := grownTrace(b, 64, 100)

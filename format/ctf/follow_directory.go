@@ -112,7 +112,9 @@ func (f *Follower) open(name string) error {
 		f.Files.Opened(name)
 	}
 	// Those that vanished with the directory are still open: it may be one of a file system that was mounted anew.
-	same := func(old *followedFile) bool { return old.gone && os.SameFile(old.info, info) }
+	same := func(old *followedFile) bool {
+		return old.gone && os.SameFile(old.info, info) && (old.parked == nil || old.parked.isIn(d))
+	}
 	if i := slices.IndexFunc(f.files, same); i >= 0 {
 		file := f.files[i]
 		file.gone, file.measured, file.name, file.s.Path = false, 0, name, path

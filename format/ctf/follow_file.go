@@ -18,7 +18,8 @@ type followedFile struct {
 	name                   string
 	info                   fs.FileInfo // says which file it is
 	s                      *Stream
-	r                      *Reader   // nil until there is metadata
+	r                      *Reader   // nil until there is metadata, and while it is parked
+	parked                 *parked   // it does not grow, and is closed
 	size                   int64     // when it was last looked at
 	measured               int       // looks since it was removed
 	idle                   int       // looks in a row that found nothing
@@ -47,13 +48,16 @@ const maxAwaited = 4 << 20
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// measure takes the size of a file. It never reads.
-func (file *followedFile) measure() {
-	if size, err := file.s.file.length(); err == nil {
-		file.size = size
-	}
+// measure takes the size of a file. It reads only where a file that did not grow for long has changed.
+func (f *Follower) measure(file *followedFile) error {
 	if file.gone {
 		file.measured++
+	}
+	if file.parked != nil {
+		return f.look(file)
+	}
+	if size, err := file.s.file.length(); err == nil {
+		file.size = size
 	}
 	if file.size == file.judged && file.size > file.whole {
 		// Half a packet may have been cut off, and another written that ends at the same place.
@@ -62,6 +66,7 @@ func (file *followedFile) measure() {
 			file.changed, file.judged = info.ModTime(), -1
 		}
 	}
+	return nil
 }
 
 // flawAt returns the flaw of the packet at an offset, nil if it has none.
@@ -81,7 +86,7 @@ func (file *followedFile) awaitsClass(r *Reader) bool {
 
 // extend finds the packets of a file that have become whole. It is false if there are none.
 func (f *Follower) extend(file *followedFile, renewed bool) bool {
-	if file.r == nil && !f.begin(file) {
+	if file.parked != nil || file.r == nil && !f.begin(file) {
 		return false
 	}
 	if file.size < file.whole {
@@ -115,23 +120,6 @@ func (f *Follower) extend(file *followedFile, renewed bool) bool {
 		file.flaws = file.flaws[1:]
 	}
 	return true
-}
-
-// maxIdle is how many looks may find nothing before a reader's buffers are given up: a trace whose files are rotated has many that
-// will never grow again.
-const maxIdle = 100
-
-// rest gives up the buffers of a file that does not grow.
-func (file *followedFile) rest() {
-	r := file.r
-	if r == nil || file.queued || r.pos < r.end || r.end < r.readable {
-		file.idle = 0
-		return
-	}
-	if file.idle++; file.idle == maxIdle {
-		r.window.buf, r.lookahead.buf, r.data, r.head = nil, nil, nil, nil
-		r.values, r.scratch, r.arena, r.spare, r.text = nil, nil, nil, nil, nil
-	}
 }
 
 // prober returns the reader that looks ahead, at a file up to its size.
@@ -260,12 +248,41 @@ func (r *Reader) reenter(offset int64, n int, cycles uint64) bool {
 	return r.packet.Offset == offset && r.packetEvents == n
 }
 
+// read reports whether something of the file was read, or might have been.
+func (file *followedFile) read() bool { return file.r != nil || file.parked != nil }
+
+// tally returns what was counted of the file so far. It is the file's.
+func (file *followedFile) tally() *Tally {
+	switch {
+	case file.parked != nil:
+		return &file.parked.at.Tally
+	case file.r != nil:
+		return &file.r.Tally
+	}
+	return new(Tally)
+}
+
 // finish reports what was counted of a file, of which no more will be read.
 func (file *followedFile) finish() {
+	file.ended = true
 	r := file.r
-	if file.ended = true; r.Packets+r.Damaged > 0 {
+	if file.parked != nil {
+		r = file.parked.reporter(file)
+	}
+	if r == nil {
+		return
+	}
+	if r.Packets+r.Damaged > 0 {
 		r.finish()
 	}
 	r.done, r.pos, r.end, r.readable = true, 0, 0, 0
 	r.ev, r.sp, r.data = nil, nil, nil
+}
+
+// close closes the file, unless it is.
+func (file *followedFile) close() error {
+	if file.parked != nil {
+		return nil
+	}
+	return file.s.file.Close()
 }

@@ -48,7 +48,7 @@ func (f *Follower) Position() Position {
 		f.markQueued()
 	}
 	for _, file := range f.files {
-		if file.r != nil {
+		if file.read() {
 			p.Files = append(p.Files, f.positionOf(file))
 		}
 	}
@@ -81,6 +81,11 @@ func (c *headerCheck) of(d *dataFile, at, limit int64) uint32 {
 }
 
 func (f *Follower) positionOf(file *followedFile) FilePosition {
+	if file.parked != nil {
+		at := file.parked.at
+		at.Name = file.name // it may have been renamed
+		return at
+	}
 	r := file.r
 	at := FilePosition{Name: file.name, Packet: -1, Next: r.next, Tally: r.Tally}
 	if r.packetIndex == 0 {
@@ -128,7 +133,7 @@ func (f *Follower) place(file *followedFile) (at *FilePosition, ok bool) {
 
 // forget drops the positions of files that are gone, whose names others have now.
 func (f *Follower) forget() {
-	if slices.ContainsFunc(f.files, func(file *followedFile) bool { return file.r == nil }) {
+	if slices.ContainsFunc(f.files, func(file *followedFile) bool { return !file.read() }) {
 		return // it may be one of them
 	}
 	f.rest = slices.DeleteFunc(f.rest, func(p FilePosition) bool {
@@ -146,11 +151,17 @@ func (f *Follower) begin(file *followedFile) bool {
 	if !ok {
 		return false
 	}
+	f.resume(file, at)
+	return true
+}
+
+// resume makes the reader of a file, which goes on at a position; nil for its beginning.
+func (f *Follower) resume(file *followedFile, at *FilePosition) {
 	d, r := file.s.file, file.s.newReader()
 	r.live, file.r = file, r
 	d.size, r.window.size = 0, 0
 	if at == nil {
-		return true
+		return
 	}
 	d.size, r.window.size, file.whole, r.next = at.Next, at.Next, at.Next, at.Next
 	if at.Packet >= 0 && !r.reenter(at.Packet, at.Events, at.Cycles) {
@@ -162,5 +173,4 @@ func (f *Follower) begin(file *followedFile) bool {
 	r.Tally, r.next = at.Tally, at.Next
 	r.sequence, r.firstSeen, r.discarded = at.Sequence, at.FirstSeen, at.Discarded
 	r.previous = r.packet
-	return true
 }

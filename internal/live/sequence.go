@@ -73,7 +73,7 @@ func (p *progress) merge(o *progress) *progress {
 
 // subKey finds a sequence of an input.
 type subKey struct {
-	reader *ctf.Reader
+	file   *ctf.Stream // which outlives its readers
 	stream int
 }
 
@@ -81,7 +81,7 @@ type subKey struct {
 func (in *input) sequence() int {
 	k := subKey{stream: in.event.Stream}
 	if in.trace != nil {
-		k.reader = in.trace.Reader()
+		k.file = in.trace.Reader().Stream()
 	}
 	if k == in.lastSub && in.began {
 		return in.lastNumber
@@ -96,8 +96,8 @@ func (in *input) sequence() int {
 		} else { // another one of this name begins at another time
 			x.trace = fmt.Sprintf("capture from %d", in.event.Time)
 		}
-		if k.reader != nil {
-			x.file = filepath.Base(k.reader.Stream().Path)
+		if k.file != nil {
+			x.file = filepath.Base(k.file.Path)
 		}
 		x.before = in.s.resumed.before(in, x)
 		in.s.sequences = append(in.s.sequences, x)
