@@ -203,6 +203,9 @@ func (s *Server) listens(host string, now time.Time) bool {
 	return len(s.agents) < maxAgents
 }
 
+// restEach is how many statuses there are to a look for files that need not be open.
+const restEach = 10
+
 // tell says each half second that this server is there, and forgets agents that are silent.
 func (s *Server) tell(ctx context.Context) error {
 	tick := time.NewTicker(statusEvery)
@@ -210,6 +213,11 @@ func (s *Server) tell(ctx context.Context) error {
 	for n := 0; ; n++ {
 		if n%letGoEach == 0 {
 			s.letGo()
+		}
+		if n%restEach == restEach-1 {
+			if err := s.o.Store.Rest(); err != nil {
+				s.o.Log("%v", err)
+			}
 		}
 		s.mu.Lock()
 		status := s.status()

@@ -193,6 +193,10 @@ func (a *account) release(now time.Time, peers map[string]*peer) error {
 			}
 			continue
 		}
+		if f.unreadable() {
+			last, held = f, a.held+1 // no server gets more of it
+			break
+		}
 		held += f.whole - have
 		if last == nil || f.class > last.class || f.class == last.class && f.turn < last.turn {
 			last = f
@@ -227,10 +231,12 @@ func (a *account) partOf(f *file) (spool.Part, error) {
 	x.Lacking = x.Packets
 	if x.Acknowledged > 0 {
 		w := newWalker(f.name)
-		if _, err := w.walk(f.f, x.Acknowledged); err != nil {
-			return x, err
+		if r, err := f.reader(); err == nil { // else too many count as lost
+			if _, err := w.walk(r, x.Acknowledged); err != nil {
+				return x, err
+			}
+			x.Lacking -= w.packets
 		}
-		x.Lacking -= w.packets
 	}
 	return x, nil
 }

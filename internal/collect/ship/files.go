@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"meridian/internal/collect/wire"
 )
@@ -19,8 +20,11 @@ type file struct {
 	name   string
 	class  int // of its stream: 0 is sent first
 	path   string
-	f      *os.File
-	info   fs.FileInfo // of f when it was opened
+	f      *os.File    // nil while it is parked
+	info   fs.FileInfo // of f when it was opened, or parked
+	active time.Time   // when it has grown or was opened last
+	head   uint32      // checksum of its first bytes, while it is parked
+	absent bool        // it is parked and could not be opened since the last scan
 	walker *walker
 	size   int64 // as it was seen last
 	whole  int64 // of which may be sent
@@ -88,6 +92,9 @@ func (d *directory) scan() error {
 		f.gone, f.turn = true, d.turns
 		d.turns++
 		d.vanished = append(d.vanished, f)
+		if f.f == nil {
+			continue
+		}
 		if err := d.grow(f); err != nil { // the recorder may have written more before it removed it
 			return err
 		}
@@ -111,13 +118,19 @@ func (d *directory) measure(name string) error {
 		return d.grow(f)
 	}
 	info, err := os.Stat(f.path)
-	if err == nil && os.SameFile(f.info, info) {
+	same := err == nil && os.SameFile(f.info, info)
+	if f.absent = false; same && f.f == nil {
+		if same, err = f.rejoin(info); same && f.f == nil {
+			return err // as it was
+		}
+	}
+	if same {
 		return d.growTo(f, info.Size())
 	}
 	if err == nil {
 		err = d.replace(f)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) || f.f == nil {
 		return err
 	}
 	return d.grow(f)
@@ -133,7 +146,7 @@ func (f *file) open() error {
 	if err != nil {
 		return errors.Join(err, opened.Close())
 	}
-	f.f, f.info = opened, info
+	f.f, f.info, f.active = opened, info, time.Now()
 	return nil
 }
 
@@ -147,6 +160,9 @@ func (d *directory) replace(f *file) error {
 	d.vanished = slices.DeleteFunc(d.vanished, func(o *file) bool { return o == f })
 	f.walker, f.size, f.whole, f.gone, f.replaced = newWalker(f.name), 0, 0, false, true
 	d.renewed, d.grew = append(d.renewed, before), true
+	if old == nil {
+		return nil
+	}
 	return old.Close()
 }
 
@@ -164,7 +180,7 @@ func (d *directory) growTo(f *file, size int64) (err error) {
 	if size == f.size && f.whole == f.size {
 		return nil
 	}
-	f.size, d.grew = size, true
+	f.size, d.grew, f.active = size, true, time.Now()
 	if f.size < f.whole { // cut off behind a packet that looked whole
 		f.walker, f.whole = newWalker(f.name), 0
 		d.shrunk = append(d.shrunk, f)
@@ -188,12 +204,12 @@ func byClass(a, b *file) int {
 func (d *directory) forget(f *file) error {
 	delete(d.files, f.name)
 	d.order = slices.DeleteFunc(d.order, func(o *file) bool { return o == f })
-	return f.f.Close()
+	return f.close()
 }
 
 func (d *directory) close() (err error) {
 	for _, f := range d.files {
-		err = errors.Join(err, f.f.Close())
+		err = errors.Join(err, f.close())
 	}
 	return err
 }

@@ -190,12 +190,20 @@ func matching(f *file, s *wire.State) (int64, error) {
 	}
 	b := make([]byte, wire.BlockSize)
 	at := s.Checked
+	parked := f.f == nil
+	r, err := f.reader()
+	if err != nil {
+		return 0, err
+	}
+	if parked {
+		defer f.close() // there may be thousands
+	}
 	for _, sum := range s.Tail {
 		n := min(s.Have-at, wire.BlockSize)
 		if n <= 0 {
 			break
 		}
-		if got, err := f.f.ReadAt(b[:n], at); err != nil && err != io.EOF {
+		if got, err := r.ReadAt(b[:n], at); err != nil && err != io.EOF {
 			return 0, err
 		} else if int64(got) < n || wire.Sum(b[:n]) != sum {
 			return at, nil

@@ -46,7 +46,7 @@ func (p *plan) next() (piece, bool) {
 func (p *plan) inTurn(class int, f func(*file) bool) {
 	n := len(p.d.order)
 	for i := range n {
-		if x := p.d.order[(p.turn+i)%n]; x.class == class && f(x) {
+		if x := p.d.order[(p.turn+i)%n]; x.class == class && !x.absent && !x.unreadable() && f(x) {
 			p.turn = (p.turn + i + 1) % n
 			return
 		}
@@ -109,7 +109,7 @@ func (p *plan) lagging(class int) (x piece, ok bool) {
 // waits reports whether something of a class is to be sent.
 func (p *plan) waits(class int) bool {
 	for _, f := range p.d.order {
-		if f.class != class {
+		if f.class != class || f.absent || f.unreadable() {
 			continue
 		}
 		for _, s := range p.peers {

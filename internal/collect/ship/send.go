@@ -50,7 +50,13 @@ func (s *Shipper) sendPiece(x piece, now time.Time) error {
 	n, head := int(x.to-x.from), c.Overhead()
 	s.raw = slices.Grow(s.raw[:0], head+n)[:head+n] // the range is read to where it is published from
 	c.Data = s.raw[head:]
-	got, err := x.f.f.ReadAt(c.Data, x.from)
+	from, err := x.f.reader()
+	if err != nil {
+		x.f.absent = true // the next scan sees why
+		s.warn(fmt.Errorf("%s: %w", x.f.name, err))
+		return nil
+	}
+	got, err := from.ReadAt(c.Data, x.from)
 	if err != nil && err != io.EOF {
 		return fmt.Errorf("%s: %w", x.f.name, err)
 	}

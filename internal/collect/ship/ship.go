@@ -237,6 +237,7 @@ func (s *Shipper) tend(ctx context.Context, all *errgroup.Group, now time.Time) 
 		err = s.fill(ctx, all)
 	}
 	if s.checks++; err == nil && s.checks%checksPerStatus == 0 {
+		s.park(now)
 		s.beat(now)
 	}
 	return err
@@ -277,11 +278,16 @@ func (s *Shipper) scan() error {
 	}
 	s.d.renewed, s.d.shrunk = s.d.renewed[:0], s.d.shrunk[:0]
 	s.unread = err
+	s.warn(err)
+	return nil
+}
+
+// warn logs an error once.
+func (s *Shipper) warn(err error) {
 	if err != nil && err.Error() != s.warned {
 		s.warned = err.Error()
 		s.o.Log("%v", err)
 	}
-	return nil
 }
 
 // cutBack has servers drop what the directory has no more of a file: all behind an offset. Then they are asked what they have: chunks may still be on their way.

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"time"
 
 	"meridian/internal/collect/wire"
 	"meridian/internal/spool"
@@ -81,6 +82,7 @@ func (x *recorder) record() {
 		_, err = f.Write(p)
 		x.w.must(err)
 		x.w.must(f.Close())
+		x.w.must(os.Chtimes(path, time.Now(), time.Now())) // of the schedule
 		if x.torn[name] == 0 && x.r.IntN(6) == 0 {
 			x.turns[stream]++ // this chunk is complete
 		}

@@ -66,6 +66,7 @@ type Store struct {
 	loading map[string]chan struct{} // hosts of which a directory is begun; closed at the end
 	open    []*file                  // that have a descriptor
 	clock   uint64                   // counts uses of files
+	rested  uint64                   // the clock at the last Rest
 	cuts    map[key]map[string]int64 // of hosts that were let go of: files that were cut, and nobody has asked for it
 
 	syncing sync.Mutex // one Sync at a time
@@ -132,6 +133,23 @@ func (s *Store) Close() error {
 	}
 	s.open = nil
 	return err
+}
+
+// Rest closes the files that were not used since it was called last: those of programs that have ended. Call it every few seconds.
+func (s *Store) Rest() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	s.open = slices.DeleteFunc(s.open, func(f *file) bool {
+		if f.used > s.rested || f.busy.Load() {
+			return false
+		}
+		errs = append(errs, f.f.Close())
+		f.f = nil
+		return true
+	})
+	s.rested = s.clock
+	return errors.Join(errs...)
 }
 
 // use opens a file if it is not, and closes the one that was not used for longest if there are too many. A file that is written to is
