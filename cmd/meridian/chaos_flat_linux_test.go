@@ -13,11 +13,15 @@ import (
 type sample struct {
 	at                        time.Time
 	memory, files, goroutines map[string]int64 // by process; goroutines of the server alone
+	stored                    int64            // streams that the server has: programs that ended, one after the other
 }
 
 // look reads what processes use.
 func (c *chaos) look() (s sample) {
-	s = sample{time.Now(), map[string]int64{}, map[string]int64{}, map[string]int64{}}
+	s = sample{at: time.Now(), memory: map[string]int64{}, files: map[string]int64{}, goroutines: map[string]int64{}}
+	if all, err := os.ReadDir(c.stored); err == nil {
+		s.stored = int64(len(all))
+	}
 	pids := map[string]int{"agent": c.agent.Process.Pid, "server": c.server.Process.Pid, "broker": c.broker.Process.Pid}
 	for _, p := range c.recorders() {
 		pids["recorder"] = p.Pid
@@ -63,11 +67,19 @@ func flat(t *testing.T, samples []sample) {
 				continue // goroutines are told by the server alone
 			}
 			t.Logf("%s of the %s: %d, then %d", what, process, first, second)
+			if more := stored(samples[len(samples)/2:]) - stored(samples[:len(samples)/2]); more > 0 && what == "memory, KiB" {
+				t.Logf("that is %.1f KiB for each of %d streams more", float64(second-first)/float64(more), more)
+			}
 			if second > first+max(first/20, 1) {
 				t.Errorf("%s of the %s grow: %d, then %d", what, process, first, second)
 			}
 		}
 	}
+}
+
+// stored returns the median of how many streams were stored.
+func stored(samples []sample) int64 {
+	return median(samples, func(s sample) map[string]int64 { return map[string]int64{"": s.stored} }, "")
 }
 
 func median(samples []sample, values func(sample) map[string]int64, process string) int64 {
