@@ -158,7 +158,14 @@ func TestATagIsReadBackFromItsTextAndItsBytes(t *testing.T) {
 func FuzzParseTag(f *testing.F) {
 	f.Add("6f1d0c4a9b3e5827-2a")
 	f.Add("-")
+	f.Add("0123456789abcdef")
 	f.Fuzz(func(t *testing.T, s string) {
+		var binary Tag
+		if err := binary.UnmarshalBinary([]byte(s)); (err == nil) != (len(s) == 16) {
+			t.Errorf("%q: %v", s, err)
+		} else if b, _ := binary.MarshalBinary(); err == nil && string(b) != s {
+			t.Errorf("%q becomes %q", s, b)
+		}
 		tag, err := ParseTag(s)
 		if err != nil {
 			return

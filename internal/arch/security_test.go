@@ -26,7 +26,7 @@ func TestTheTestsOfTheSecurityDocumentExist(t *testing.T) {
 			return nil
 		}
 		code, err := os.ReadFile(path)
-		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`).FindAllSubmatch(code, -1) {
+		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+|Fuzz\w+)\((?:t \*testing\.T|f \*testing\.F)\)`).FindAllSubmatch(code, -1) {
 			known[string(m[1])] = true
 		}
 		return err
@@ -39,7 +39,7 @@ func TestTheTestsOfTheSecurityDocumentExist(t *testing.T) {
 		if len(cells) < 3 {
 			continue
 		}
-		for _, m := range regexp.MustCompile("`(Test[^`]*)`").FindAllStringSubmatch(line, -1) {
+		for _, m := range regexp.MustCompile("`((?:Test|Fuzz)[^`]*)`").FindAllStringSubmatch(line, -1) {
 			claims++
 			if !known[m[1]] {
 				t.Errorf("%s, which docs/security.md names for %q, does not exist", m[1], strings.TrimSpace(cells[1]))

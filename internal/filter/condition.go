@@ -24,7 +24,12 @@ type Condition struct {
 }
 
 // String writes the condition as it can be read again.
-func (c *Condition) String() string { return c.Field + c.Op + c.Value }
+func (c *Condition) String() string {
+	if strings.HasSuffix(c.Field, "!") || strings.HasPrefix(c.Value, "=") { // together with the operator they would be another one
+		return c.Field + " " + c.Op + " " + c.Value
+	}
+	return c.Field + c.Op + c.Value
+}
 
 // operators, longer ones before those that they begin with.
 var operators = []string{"!=", "!~", "<=", ">=", "==", "=", "<", ">", "~"}

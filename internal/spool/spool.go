@@ -87,6 +87,9 @@ func Read(dir string) (Account, error) {
 	if a.Version != version {
 		return Account{}, fmt.Errorf("%s: %w of this version: it has version %d, not %d", path, ErrUnknown, a.Version, version)
 	}
+	if a.Files == nil || a.Gone == nil || a.Counted == nil { // null: the caller could not add to it
+		return Account{}, fmt.Errorf("%s: %w: files, gone or counted is null", path, ErrUnknown)
+	}
 	return a, nil
 }
 
