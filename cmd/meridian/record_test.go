@@ -22,6 +22,10 @@ func init() {
 		sealInterval = 50 * time.Millisecond
 		main()
 	}
+	processes["meridian-spilling"] = func() { // meridian, of which a kill meets arrays in files
+		spillAll = true
+		main()
+	}
 }
 
 var emitted = sensor.NewEvent2[int, string]("test", "number", "n", "text")

@@ -14,7 +14,6 @@ import (
 	"meridian/internal/pipeline/input"
 	"meridian/internal/scratch"
 	"meridian/internal/spill"
-	"meridian/trace"
 )
 
 // needTraces refuses a command line without a trace.
@@ -55,7 +54,11 @@ func withTraces(cmd *cobra.Command, args []string, f *traceFlags, quiet bool, wo
 	}()
 	ctx, cancel := context.WithCancelCause(cmd.Context())
 	defer cancel(nil)
-	memory := spill.New(dir, f.memory.bytes(), cancel)
+	limit := f.memory.bytes()
+	if spillAll {
+		limit = 0
+	}
+	memory := spill.New(dir, limit, cancel)
 	defer func() {
 		if full := memory.Err(); full != nil {
 			err = full // whatever it led to
@@ -88,11 +91,14 @@ func withTraces(cmd *cobra.Command, args []string, f *traceFlags, quiet bool, wo
 	return work(&tracesRun{ctx, traces, memory, progress})
 }
 
+// spillAll puts all arrays into files, however few: tests set it.
+var spillAll bool
+
 // tracesRun is what a command works with on traces.
 type tracesRun struct {
 	ctx      context.Context
 	traces   []input.Trace
-	memory   trace.Memory // closed when the work is done
+	memory   *spill.Memory // closed when the work is done
 	progress pipeline.Progress
 }
 

@@ -23,6 +23,8 @@ type MatchOptions struct {
 	Granularity map[string]int64
 	// Memory keeps what grows with the input, from reading to the end of the run; nil is Go's heap.
 	Memory trace.Memory
+	// Dropped, unless it is nil, is told when the run uses nothing any more that Memory keeps: before it merges captures.
+	Dropped func()
 }
 
 // Matched is the inputs as one problem: the clocks, and the messages between them.

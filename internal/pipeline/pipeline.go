@@ -116,7 +116,7 @@ func Run(ctx context.Context, traces []input.Trace, o Options) (*Outcome, error)
 		return nil, err
 	}
 	out := newOutcome(ordered, w)
-	writer := &outputWriter{files: files, context: sinkContext{ordered, w, o.PICLFromStart}, progress: o.Progress, outcome: out}
+	writer := &outputWriter{files: files, context: sinkContext{ordered, w, o.PICLFromStart}, progress: o.Progress, outcome: out, dropped: o.Match.Dropped}
 	if o.Redact {
 		writer.redact = redact.New()
 	}

@@ -22,6 +22,7 @@ type outputWriter struct {
 	outcome  *Outcome
 	set      output.Set
 	redact   *redact.Redactor // nil where everything is written as it is
+	dropped  func()           // told that packets and messages are not used any more; may be nil
 }
 
 // write writes all outputs and publishes them together. The merged capture comes last: before it is written, the packets
@@ -189,6 +190,9 @@ func (w *outputWriter) writePackets(ctx context.Context) error {
 	merge := w.context.ordered.packetMerge()
 	merge.redact = w.redact
 	w.context.ordered = nil
+	if w.dropped != nil {
+		w.dropped()
+	}
 	returnMemory()
 	for _, f := range w.files {
 		if f.kind != ofParts {

@@ -136,6 +136,16 @@ func (m *Memory) Free(array []byte) {
 	m.onHeap -= int64(len(array))
 }
 
+// Drop takes all arrays so far: nothing uses them any more. Their room on the disk is given back in a while.
+func (m *Memory) Drop() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.onHeap, m.rest = 0, nil
+	for _, b := range m.mapped {
+		m.freed.Go(func() { discard(b) })
+	}
+}
+
 // holds reports whether an array lies in a mapped part.
 func holds(part, array []byte) bool {
 	first, at := uintptr(unsafe.Pointer(&part[0])), uintptr(unsafe.Pointer(&array[0]))

@@ -139,25 +139,44 @@ func TestWhatIsFreedTakesNoRoom(t *testing.T) {
 	m := open(t, t.TempDir(), 0)
 	const size = 8 << 20
 	first, b, last := m.Keep(bytes.Repeat([]byte{1}, 5000)), m.Make(size), m.Keep(bytes.Repeat([]byte{2}, 5000))
-	room := func() int64 {
-		var s syscall.Stat_t
-		if err := syscall.Fstat(int(m.file.Fd()), &s); err != nil {
-			t.Fatal(err)
-		}
-		return s.Blocks * 512
-	}
 	for i := range b {
 		b[i] = 3
 	}
-	before := room()
+	before := room(t, m)
 	m.Free(b)
 	m.freed.Wait()
-	if freed := before - room(); freed < size/2 {
+	if freed := before - room(t, m); freed < size/2 {
 		t.Errorf("%d of %d bytes are freed", freed, size)
 	}
 	if first[4999] != 1 || last[0] != 2 {
 		t.Error("other arrays have changed")
 	}
+}
+
+func TestWhatIsDroppedTakesNoRoom(t *testing.T) {
+	m := open(t, t.TempDir(), 0)
+	for range 3 {
+		m.Keep(bytes.Repeat([]byte{1}, 8<<20))
+	}
+	before := room(t, m)
+	m.Drop()
+	m.freed.Wait()
+	if left := room(t, m); left > before/2 {
+		t.Errorf("%d of %d bytes are left", left, before)
+	}
+	if b := m.Keep([]byte{1, 2}); b[1] != 2 || m.Err() != nil {
+		t.Errorf("after it %v (%v) is kept", b, m.Err())
+	}
+}
+
+// room returns how much of the disk a memory's file takes, bytes.
+func room(t *testing.T, m *Memory) int64 {
+	t.Helper()
+	var s syscall.Stat_t
+	if err := syscall.Fstat(int(m.file.Fd()), &s); err != nil {
+		t.Fatal(err)
+	}
+	return s.Blocks * 512
 }
 
 // A process that is killed leaves nothing behind but an empty directory, which the next run removes.
