@@ -21,6 +21,8 @@ var needs = []struct {
 	{programs: "tshark", pkg: "tshark", without: "what Wireshark says of our files"},
 	{programs: "mergecap", pkg: "wireshark-common", without: "comparison with mergecap"},
 	{programs: "capinfos", pkg: "wireshark-common", without: "what Wireshark says of our files"},
+	{programs: "editcap", pkg: "wireshark-common", without: "whether README ends as written"},
+	{programs: "git", pkg: "git", without: "README in a clean clone"},
 	{programs: "python3", pkg: "python3", without: "what a program of others reads of a collection"}, // lttng-gen-tp too
 	{programs: "zstd", pkg: "zstd", without: "captures compressed by zstd"},
 	{programs: "node", pkg: "nodejs", without: "what Perfetto's trace processor says of our files"},
