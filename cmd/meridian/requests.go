@@ -48,7 +48,7 @@ network are by one clock each, and exact. Where one end alone was recorded the r
 	flags.SortFlags = false
 	flags.IntVarP(&f.slowest, "slowest", "n", 100, "at most `N` requests, 1 to 1000")
 	flags.StringVar(&f.match, "match", "", "only requests whose name and hosts contain all of these `WORDS`")
-	flags.StringVar(&f.sort, "sort", "total", "the first by `WHAT`: total, server, network, client, beyond, begin")
+	flags.StringVar(&f.sort, "sort", "total", "the first by `WHAT`: total, server, network, client, transfer, beyond, begin")
 	flags.BoolVar(&f.json, "json", false, "print a line of JSON for each, with the pieces of its path")
 	flags.BoolVar(&f.groups, "percentiles", false, "print percentiles for each name and pair of hosts instead")
 	flags.IntVar(&f.packets, "packets", view.DefaultPackets, "look at the first `N` packets, some 150 bytes of memory each, and at four times as many events of threads")
@@ -117,6 +117,7 @@ func causeNames(t *view.Timeline, p *view.Path, list []int) string {
 			name = "network " + hosts[it.FromHost].Name + " to"
 		case name == "":
 			name = "no slice on"
+		case name == "at the host":
 		default:
 			name += " on"
 		}
@@ -128,7 +129,7 @@ func causeNames(t *view.Timeline, p *view.Path, list []int) string {
 func printRequests(w io.Writer, t *view.Timeline, list *view.RequestList) error {
 	a := t.About()
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{"name", "client", "server", "kind", "begin_ns", "total_ns", "beyond_ns", "server_ns", "network_ns", "client_ns",
+	_ = out.Write([]string{"name", "client", "server", "kind", "begin_ns", "total_ns", "beyond_ns", "server_ns", "network_ns", "client_ns", "transfer_ns",
 		"there_low_ns", "there_high_ns", "back_low_ns", "back_high_ns", "longest", "longest_beyond", "status", "sent_again", "peer"}) // Flush has the error
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	side := func(n *int64) string {
@@ -149,9 +150,9 @@ func printRequests(w io.Writer, t *view.Timeline, list *view.RequestList) error 
 			if r.Alone {
 				why = "the other end is not recorded"
 			}
-			row = append(row, "", "", "", "", "", "", "", why, "")
+			row = append(row, "", "", "", "", "", "", "", "", why, "")
 		} else {
-			row = append(row, number(r.ServerTime), number(r.Network), number(r.ClientTime), side(r.There.Low), side(r.There.High), side(r.Back.Low), side(r.Back.High),
+			row = append(row, number(r.ServerTime), number(r.Network), number(r.ClientTime), number(r.Transfer), side(r.There.Low), side(r.There.High), side(r.Back.Low), side(r.Back.High),
 				causeNames(t, p, p.Total), causeNames(t, p, p.Beyond))
 		}
 		_ = out.Write(append(row, r.Status, strconv.Itoa(r.Again), r.Peer))

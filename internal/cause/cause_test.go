@@ -67,7 +67,7 @@ func TestPiecesFollowEachOtherAndSumToTheRequest(t *testing.T) {
 		p := NewPaths(m, list)
 		for i := range list {
 			r := &list[i]
-			if r.ClientTime()+r.ServerTime()+r.Network() != r.Total() {
+			if r.ClientTime()+r.Transfer()+r.ServerTime()+r.Network() != r.Total() {
 				t.Fatalf("%+v: its parts do not sum to its length", r)
 			}
 			walked++

@@ -47,8 +47,22 @@ func (r *Request) Network() int64 {
 	return r.There.Received - r.There.Sent + r.Back.Received - r.Back.Sent
 }
 
-// ClientTime is what remains: before the request was sent and after its reply came.
-func (r *Request) ClientTime() int64 { return r.Total() - r.ServerTime() - r.Network() }
+// ClientTime is what of a span remains: before the request was sent and after its reply came.
+func (r *Request) ClientTime() int64 {
+	if r.Kind != KindSpan {
+		return 0
+	}
+	return r.Total() - r.ServerTime() - r.Network()
+}
+
+// Transfer is what of another request remains, by the client's clock: from its first message to its last, and from the first of the reply to
+// the last. Who kept them waiting it does not say; a path does.
+func (r *Request) Transfer() int64 {
+	if r.Kind == KindSpan {
+		return 0
+	}
+	return r.Total() - r.ServerTime() - r.Network()
+}
 
 // Ways returns between which lengths the two ways took.
 func (m *Model) Ways(r *Request) (there, back Interval) { return m.ways(r.There, r.Back) }

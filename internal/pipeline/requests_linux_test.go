@@ -216,7 +216,7 @@ func TestRequestsOfHTTPAreThoseThatTsharkFinds(t *testing.T) {
 			if alone := len(traces) == 1; r.Alone != alone || r.Peer == "" {
 				t.Errorf("%v: alone is wrong of %+v", traces, r)
 			}
-			if !r.Alone && !r.Overlapping && (r.Network < -2*step || r.ServerTime < -2*step || r.Network+r.ServerTime+r.ClientTime != r.Total) {
+			if !r.Alone && !r.Overlapping && (r.Network < -2*step || r.ServerTime < -2*step || r.Network+r.ServerTime+r.ClientTime+r.Transfer != r.Total) {
 				t.Errorf("%v: parts of %+v", traces, r)
 			}
 			if r.Overlapping && strings.Contains(r.Name, "/one/") {

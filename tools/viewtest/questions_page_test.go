@@ -153,7 +153,7 @@ func (b *panelBrowser) ColumnsThatNoRequestFillsAreNotShown(t *testing.T) {
 		want string
 	}{
 		"spans":   {timelineOf(t, indextest.Shop(t, "")), "name,total,beyond,server,network,there,back,client,hosts,begins"},
-		"packets": {timelineOf(t, indextest.Kernels(t)), "name,total,beyond,server,network,there,back,client,sent again,hosts,peer,begins"},
+		"packets": {timelineOf(t, indextest.Kernels(t)), "name,total,beyond,server,network,there,back,transfer,sent again,hosts,peer,begins"},
 	} {
 		p := b.serve(t, c.data, "light", "")
 		p.key("q")

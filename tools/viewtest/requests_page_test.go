@@ -75,14 +75,14 @@ func (b *panelBrowser) RequestsAreSortedFilteredAndCounted(t *testing.T) {
 
 func (b *panelBrowser) WhatTheBoundsLeaveOpenIsSaidToBeUndecided(t *testing.T) {
 	l := b.load(t)
-	value[bool](l, `(Object.assign(globalThis.App, { about: { hosts: [{ name: "a" }, { name: "b" }] } }), true)`)
+	value[bool](l, `(Object.assign(globalThis.App, { about: { hosts: [{ name: "a" }, { name: "b" }] }, hostOf: (row) => globalThis.App.about.hosts[row] }), true)`)
 	for name, c := range map[string]struct{ path, total, beyond string }{
-		"named": {`{ total: [0], beyond: [1], like: 20 }`, "60ns in all. The longest part: work on b (40ns). Network 20ns both ways.", "Beyond 20 like requests: on the wire a → b (5ns … 9ns)."},
-		"open":  {`{ total: [0, 1], beyond: [0, 1], like: 20 }`, "60ns in all. Undecided what took longest, the bounds of the clocks leave: work on b (40ns), or on the wire a → b (10ns … 50ns). Network 20ns both ways.", "Beyond 20 like requests, undecided: work on b (1ns … 2ns), or on the wire a → b (5ns … 9ns)."},
-		"few":   {`{ total: [0], beyond: [], like: 3 }`, "60ns in all. The longest part: work on b (40ns). Network 20ns both ways.", "Only 3 like requests: too few to say what is unusual."},
-		"wrong": {`{ total: [0, 1], beyond: [0], like: 20, contradiction: true }`, "60ns in all. Undecided: the bounds of the clocks contradict the messages. Network 20ns both ways.", ""},
+		"named": {`{ total: [0], beyond: [1], like: 20 }`, "60ns in all. The longest part: work on b (40ns). Network a ↔ b: 20ns both ways.", "Beyond 20 like requests: on the wire a → b (5ns … 9ns)."},
+		"open":  {`{ total: [0, 1], beyond: [0, 1], like: 20 }`, "60ns in all. Undecided what took longest, the bounds of the clocks leave: work on b (40ns), or on the wire a → b (10ns … 50ns). Network a ↔ b: 20ns both ways.", "Beyond 20 like requests, undecided: work on b (1ns … 2ns), or on the wire a → b (5ns … 9ns)."},
+		"few":   {`{ total: [0], beyond: [], like: 3 }`, "60ns in all. The longest part: work on b (40ns). Network a ↔ b: 20ns both ways.", "Only 3 like requests: too few to say what is unusual."},
+		"wrong": {`{ total: [0, 1], beyond: [0], like: 20, contradiction: true }`, "60ns in all. Undecided: the bounds of the clocks contradict the messages. Network a ↔ b: 20ns both ways.", ""},
 	} {
-		got := value[[]string](l, `(({ total, beyond }) => [total, beyond])(Path.sentences({ request: { total: 60, network: 20, beyond: 9 }, items: [
+		got := value[[]string](l, `(({ total, beyond }) => [total, beyond])(Path.sentences({ request: { client: 0, server: 1, total: 60, network: 20, beyond: 9 }, items: [
 			{ name: "work", host: 1, fromHost: -1, estimate: 40, low: 40, high: 40, beyondLow: 1, beyondHigh: 2 }, { name: "", host: 1, fromHost: 0, estimate: 20, low: 10, high: 50, beyondLow: 5, beyondHigh: 9 }], ...`+c.path+` }, (ns) => ns + "ns"))`)
 		if got[0] != c.total || got[1] != c.beyond {
 			t.Errorf("%s: %q, want %q and %q", name, got, c.total, c.beyond)

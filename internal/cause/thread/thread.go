@@ -131,6 +131,8 @@ type Host struct {
 	switches int64
 
 	wrote, read map[way][]transfer
+	serves      []served // requests that the host had, in order of their arrival once they are sorted
+	sorted      bool
 	blocks      []block // in order of their end
 	asked       map[blockKey]block
 
@@ -155,6 +157,8 @@ type World struct {
 
 	// Ends names the sender and the receiver of a connection's packets of one direction; nil leaves them out.
 	Ends func(connection int32, direction uint8) (from, to netip.AddrPort)
+	// Client returns the direction in which a connection's requests go; nil takes both ends of any for its client.
+	Client func(connection int32) uint8
 }
 
 // NewWorld returns a world of as many hosts, of which nothing is known yet. Bounds come from the model.
@@ -309,6 +313,9 @@ func (h *Host) SoftIRQ(at int64, cpu int32, begins bool) {
 
 var sends = map[string]bool{"sendto": true, "sendmsg": true, "write": true, "writev": true, "sendmmsg": true, "sendfile": true, "splice": true, "connect": true}
 
+// Captured stands for the processor of a packet that a capture has.
+const Captured = -1
+
 // Packet adds a packet.
 func (w *World) Packet(h *Host, x *wire.Packet, cpu int32) {
 	c := h.cpu(cpu)
@@ -331,7 +338,12 @@ func (w *World) Packet(h *Host, x *wire.Packet, cpu int32) {
 			p.inCall = true // its calls are not recorded
 		}
 	}
-	if c.last != nil && (c.soft > 0 || !p.inCall && near) && wayOf(c.last.Packet) == k.back() {
+	switch list := h.received[k.back()]; {
+	case cpu == Captured:
+		if n := len(list); n > 0 && list[n-1].Length == 0 && list[n-1].Ack == x.Seq && x.At-list[n-1].At < farPacket { // nothing else was on its way
+			p.after = list[n-1]
+		}
+	case c.last != nil && (c.soft > 0 || !p.inCall && near) && wayOf(c.last.Packet) == k.back():
 		p.after = c.last
 	}
 	if g, runs := h.on[c.current]; runs && p.inCall {

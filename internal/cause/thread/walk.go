@@ -385,7 +385,11 @@ func (w *walk) held(of waiter, s *packet, t, bound int64) (int64, int32) {
 	if d == nil || w.other(d) == nil || w.other(d).At < bound {
 		return w.kept(of, s, t, bound)
 	}
-	w.add(of, cause.SoftIRQ, a.At, t, "")
+	if of.h.switches == 0 { // whose softirq it was is not known
+		w.add(of, cause.AtHost, a.At, t, "")
+	} else {
+		w.add(of, cause.SoftIRQ, a.At, t, "")
+	}
 	w.way(q, a, of.depth)
 	state := cause.Acknowledgement
 	if q.At-d.At > delayedACK {
@@ -419,28 +423,4 @@ func (w *walk) sent(of waiter, s *packet, bound int64) (int64, int32) {
 		return bound, who
 	}
 	return w.held(waiter{h: of.h, tid: who, wait: of.wait, depth: of.depth}, s, s.At, bound)
-}
-
-// host walks a host of which packets alone are recorded: what it received from another between request and reply it is assumed to have
-// waited for.
-func (w *walk) host(of waiter, t, bound int64, request *packet) {
-	h := of.h
-	for t > bound && of.depth < mostDepth {
-		i := sort.Search(len(h.all), func(i int) bool { return h.all[i].At >= t }) - 1
-		for i >= 0 && h.all[i].At > bound && (h.all[i].Length == 0 || h.all[i].Other == nil || request != nil && h.all[i].Connection == request.Connection) {
-			i--
-		}
-		if w.steps++; i < 0 || h.all[i].At <= bound || w.steps > mostSteps {
-			break
-		}
-		p := h.all[i]
-		if asked := before(h.sent[wayOf(p.Packet).back()], p.At); asked == nil || asked.At <= bound {
-			break
-		}
-		w.add(of, cause.AtHost, p.At, t, "")
-		of.depth++
-		t, _ = w.arrived(of, p, bound)
-		of.depth--
-	}
-	w.add(of, cause.AtHost, bound, t, "")
 }

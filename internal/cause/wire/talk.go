@@ -34,11 +34,14 @@ type Request struct {
 	Overlaps   bool    // it cannot be divided
 }
 
-// Requests returns the requests of all connections, in order of connection and of time. Those without a reply are left out.
+// Requests returns the requests of all connections, in order of connection and of time. Those without a reply are left out; Unanswered has
+// them, as far as headers tell that they are requests.
 func (s *Set) Requests() (out []Request) {
+	s.clients, s.unanswered = make([]uint8, len(s.connections)), nil
 	for n := range s.connections {
 		views := s.connections[n]
 		client := s.clientOf(int32(n))
+		s.clients[n] = client
 		best := -1
 		for i := range views {
 			out := slices.ContainsFunc(views[i].packets, func(p *Packet) bool { return p.Out && p.Direction == client })
@@ -54,7 +57,8 @@ func (s *Set) Requests() (out []Request) {
 		}
 		list := views[best].packets
 		from := len(out)
-		out = append(out, requestsOf(list, client, namesOf(views))...)
+		found, unanswered := requestsOf(list, client, namesOf(views))
+		out, s.unanswered = append(out, found...), append(s.unanswered, unanswered...)
 		by := !slices.ContainsFunc(list, func(p *Packet) bool { return p.Out && p.Direction == client })
 		for i := from; i < len(out); i++ {
 			out[i].Connection, out[i].ByServer = int32(n), by
@@ -62,6 +66,9 @@ func (s *Set) Requests() (out []Request) {
 	}
 	return out
 }
+
+// Unanswered returns the requests of HTTP without a reply that Requests found, in order of connection.
+func (s *Set) Unanswered() []Request { return s.unanswered }
 
 // clientOf returns the direction in which a connection's requests go: by what HTTP says, by its SYN, else from the higher port.
 func (s *Set) clientOf(n int32) uint8 {
@@ -112,7 +119,7 @@ func namesOf(views []view) map[byteOf][]plainhttp.Item {
 	return names
 }
 
-func requestsOf(list []*Packet, client uint8, names map[byteOf][]plainhttp.Item) []Request {
+func requestsOf(list []*Packet, client uint8, names map[byteOf][]plainhttp.Item) (found, unanswered []Request) {
 	t := talk{client: client, streams: make(map[uint32]*Request), http2: beginsHTTP2(list, names)}
 	for i, p := range list {
 		if p.Length == 0 {
@@ -146,7 +153,7 @@ func requestsOf(list []*Packet, client uint8, names map[byteOf][]plainhttp.Item)
 	}
 	t.close()
 	slices.SortStableFunc(t.out, func(a, b Request) int { return cmp.Compare(a.First.At, b.First.At) })
-	return t.out
+	return t.out, t.lost
 }
 
 // beginsHTTP2 reports whether the first headers of a connection are of HTTP/2: what goes before them is its preface and settings, and no request.
@@ -165,7 +172,7 @@ func beginsHTTP2(list []*Packet, names map[byteOf][]plainhttp.Item) bool {
 // talk goes over the packets of a connection.
 type talk struct {
 	client       uint8
-	out          []Request
+	out, lost    []Request
 	http1, http2 bool
 	now          *Request   // of bytes; of HTTP/1 the request whose payload comes
 	waiting      []*Request // of HTTP/1: asked, not answered
@@ -175,8 +182,12 @@ type talk struct {
 }
 
 func (t *talk) put(r *Request) {
-	if r != nil && r.Answer != nil {
+	switch {
+	case r == nil:
+	case r.Answer != nil:
 		t.out = append(t.out, *r)
+	case r.Kind != Bytes:
+		t.lost = append(t.lost, *r)
 	}
 }
 
@@ -190,6 +201,9 @@ func (t *talk) finish() {
 func (t *talk) close() {
 	if t.http1 {
 		t.put(t.reply)
+		for _, r := range t.waiting {
+			t.put(r)
+		}
 		t.now, t.reply, t.waiting = nil, nil, nil
 	}
 	t.finish()

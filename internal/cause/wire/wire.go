@@ -61,6 +61,8 @@ type Set struct {
 	number      map[key]int32
 	names       []key
 	connections [][]view // of each connection, by host
+	unanswered  []Request
+	clients     []uint8 // of each connection, the direction of its requests; made by Requests
 }
 
 // view is a connection as one host saw it.
@@ -107,6 +109,9 @@ func (s *Set) Ends(connection int32, direction uint8) (from, to netip.AddrPort) 
 	k := s.names[connection]
 	return k[direction], k[1-direction]
 }
+
+// Client returns the direction in which a connection's requests go. It is known once Requests was called.
+func (s *Set) Client(connection int32) uint8 { return s.clients[connection] }
 
 // Way returns the connection of two addresses and the direction of what goes from the one to the other; false before a packet of it was added.
 func (s *Set) Way(from, to netip.AddrPort) (connection int32, direction uint8, known bool) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"meridian/internal/cause"
@@ -40,7 +41,8 @@ type causes struct {
 	mostOfThreads int           // events of threads; 0 stands for threadEvents each of these
 	upTo          int64         // the instant after which no packet was read, 0 if all were
 	first         int64         // event from which on requests are found
-	since         int64         // its instant, 0 if it is the first of all
+	lost          *Lost
+	since         int64 // its instant, 0 if it is the first of all
 }
 
 // groupKey is what like requests have in common.
@@ -95,6 +97,7 @@ func (c *causes) build(t causeSource) error {
 		c.upTo = w.upTo
 		w.replace(m)
 		m.Found = w.requests(c.text)
+		c.lost = lostOf(w.set.Unanswered())
 	}
 	if err := c.ends(); err != nil {
 		return err
@@ -164,6 +167,12 @@ func (c *causes) keyOf(r *cause.Request) groupKey {
 	key := groupKey{class: r.Class, client: c.model.Hosts[r.Client], server: c.model.Hosts[r.Server], name: r.Name, peer: r.Peer}
 	if key.name != 0 {
 		key.class = -1
+		if name := c.model.Texts[key.name]; strings.Contains(name, "/") {
+			// What follows the path names one of many that are alike.
+			if path, _, is := strings.Cut(name, "?"); is && strings.Contains(path, "/") {
+				key.name = c.text(path)
+			}
+		}
 	}
 	return key
 }

@@ -155,15 +155,38 @@ func (c *causes) between(from, to int64) (*Path, error) {
 	return out, c.err
 }
 
-// worded words pieces, and says what of them can be the longest. Like are the sums of like requests, whose clocks may have turned since.
-func (c *causes) worded(a *index.About, pieces []cause.Piece, like []*cause.Blame, turned int64) *Path {
-	out := &Path{Pieces: []Piece{}, Items: []PathItem{}, Beyond: []int{}}
+// worded words pieces, and says what of them can be the longest. Like are the paths of like requests, whose clocks may have turned since.
+func (c *causes) worded(a *index.About, pieces []cause.Piece, like [][]cause.Piece, turned int64) *Path {
+	out := &Path{Pieces: []Piece{}, Items: []PathItem{}, Beyond: []int{}, Like: len(like)}
 	b := c.model.Sum(pieces)
 	for i := range pieces {
 		out.Pieces = append(out.Pieces, c.piece(a, b, &pieces[i]))
 	}
-	beyond := b.Beyond(cause.Typical(like), turned)
-	out.Like = len(like)
+	at := make(map[cause.Key]int)
+	c.add(out, at, b, like, turned, func(pieces []cause.Piece) []cause.Piece { return pieces })
+	if without := withoutAssumed(pieces); without != nil {
+		c.add(out, at, c.model.Sum(without), like, turned, func(pieces []cause.Piece) []cause.Piece {
+			if x := withoutAssumed(pieces); x != nil {
+				return x
+			}
+			return pieces
+		})
+	}
+	out.Contradiction, out.Locks = b.Contradiction, locksOf(a, pieces)
+	return out
+}
+
+// add adds one reading of a path to what is said of it: where there are two, an item has any length that one of them gives it, and each that
+// can be the longest by one of them can be. Like requests are read the same way.
+func (c *causes) add(out *Path, at map[cause.Key]int, b *cause.Blame, like [][]cause.Piece, turned int64, read func([]cause.Piece) []cause.Piece) {
+	a, before := c.about, len(out.Items)
+	sums := make([]*cause.Blame, 0, len(like))
+	for _, pieces := range like {
+		sums = append(sums, c.model.Sum(read(pieces)))
+	}
+	beyond := b.Beyond(cause.Typical(sums), turned)
+	has := make(map[int]bool)
+	place := make([]int, len(b.Items))
 	for i := range b.Items {
 		it := &b.Items[i]
 		x := PathItem{Host: it.Key.Host, FromHost: it.Key.FromHost, Estimate: it.C, Pieces: it.Pieces}
@@ -175,11 +198,59 @@ func (c *causes) worded(a *index.About, pieces []cause.Piece, like []*cause.Blam
 		if it.Key.FromHost >= 0 {
 			x.Low = max(x.Low, int64(it.Pieces)*a.MinDelay)
 		}
-		out.Items = append(out.Items, x)
+		n, known := at[it.Key]
+		if place[i] = n; !known {
+			n = len(out.Items)
+			at[it.Key], place[i] = n, n
+			if before > 0 { // the other reading has none of it
+				x.Estimate, x.Pieces, x.Low, x.BeyondLow = 0, 0, 0, min(x.BeyondLow, 0)
+			}
+			out.Items = append(out.Items, x)
+			continue
+		}
+		has[n] = true
+		y := &out.Items[n]
+		y.Low, y.High, y.BeyondLow, y.BeyondHigh = min(y.Low, x.Low), max(y.High, x.High), min(y.BeyondLow, x.BeyondLow), max(y.BeyondHigh, x.BeyondHigh)
 	}
-	out.Total, out.Contradiction, out.Locks = b.Largest(), b.Contradiction, locksOf(a, pieces)
+	for n := range before {
+		if y := &out.Items[n]; !has[n] {
+			y.Low, y.BeyondLow = min(y.Low, 0), min(y.BeyondLow, 0)
+		}
+	}
+	out.Total = placed(out.Total, b.Largest(), place)
 	if len(like) >= leastFew {
-		out.Beyond = beyond.Largest()
+		out.Beyond = placed(out.Beyond, beyond.Largest(), place)
+	}
+}
+
+// placed adds items to those that can be the longest.
+func placed(list, more, place []int) []int {
+	for _, i := range more {
+		if n := place[i]; !slices.Contains(list, n) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// withoutAssumed returns the path through hosts of which packets alone are recorded if nothing of what is assumed was waited for: their hosts
+// did something else meanwhile. It is nil where nothing is assumed.
+func withoutAssumed(pieces []cause.Piece) (out []cause.Piece) {
+	is := func(p *cause.Piece) bool { return p.Assumed && (p.From >= 0 || p.State != cause.Unnamed) }
+	if !slices.ContainsFunc(pieces, func(p cause.Piece) bool { return p.State == cause.AtHost && p.Assumed }) {
+		return nil
+	}
+	for i := 0; i < len(pieces); i++ {
+		if !is(&pieces[i]) {
+			out = append(out, pieces[i])
+			continue
+		}
+		first := i
+		for i+1 < len(pieces) && is(&pieces[i+1]) {
+			i++
+		}
+		last := &pieces[i]
+		out = append(out, cause.Piece{Row: last.Row, From: -1, Begin: pieces[first].Begin, End: last.End, Class: -1, Depth: max(0, last.Depth-1), State: cause.AtHost})
 	}
 	return out
 }
@@ -212,8 +283,8 @@ func (c *causes) piece(a *index.About, b *cause.Blame, x *cause.Piece) Piece {
 	return p
 }
 
-// like sums the paths of the like requests nearest in time up, and returns how far apart they are at most, ns.
-func (c *causes) like(request int) (list []*cause.Blame, apart int64) {
+// like returns the paths of the like requests nearest in time, and how far apart they are at most, ns.
+func (c *causes) like(request int) (list [][]cause.Piece, apart int64) {
 	all := c.groups[c.groupOf[request]].members
 	at, _ := slices.BinarySearch(all, int32(request))
 	from := max(0, min(at-mostLike/2, len(all)-mostLike))
@@ -221,7 +292,7 @@ func (c *causes) like(request int) (list []*cause.Blame, apart int64) {
 		if int(i) == request || !c.list[i].Divided() {
 			continue
 		}
-		list = append(list, c.model.Sum(c.paths.Of(&c.list[i])))
+		list = append(list, c.paths.Of(&c.list[i]))
 		d := c.list[i].Begin - c.list[request].Begin
 		apart = max(apart, d, -d)
 	}

@@ -20,7 +20,7 @@ type Requests interface {
 
 // RequestQuery chooses requests. The zero value is the slowest 100.
 type RequestQuery struct {
-	Sort     string // total, server, network, client, beyond: the greatest first; begin: the earliest first
+	Sort     string // total, server, network, client, transfer, beyond: the greatest first; begin: the earliest first
 	Text     string // words, each of which the name or a host must contain
 	From, To int64  // only those that are there at some instant of [From, To), ns since the origin; both 0: all
 	Most     int    // 0: 100
@@ -28,7 +28,7 @@ type RequestQuery struct {
 
 // RequestSorts lists what requests can be sorted by.
 func RequestSorts() []string {
-	return []string{"total", "server", "network", "client", "beyond", "begin"}
+	return []string{"total", "server", "network", "client", "transfer", "beyond", "begin"}
 }
 
 // Check returns what is wrong with a query.
@@ -54,10 +54,18 @@ type RequestList struct {
 	Matched  int            `json:"matched"` // of those chosen
 	Requests []Request      `json:"requests"`
 	Groups   []RequestGroup `json:"groups"`           // of those chosen, the largest 200
+	Names    int            `json:"names"`            // how many groups there are
+	Lost     *Lost          `json:"lost,omitempty"`   // requests without a reply, which are not listed
 	None     string         `json:"none,omitempty"`   // why none are listed
 	UpTo     int64          `json:"upTo,omitempty"`   // where packets are too many: the instant after which none was read, ns since the origin
 	Since    int64          `json:"since,omitempty"`  // of a timeline that grows: the instant from which on requests are found, where that is not the first
 	Behind   int64          `json:"behind,omitempty"` // events that have come since the requests were found
+}
+
+// Lost is requests of HTTP for which nothing came back in what was recorded.
+type Lost struct {
+	Count int      `json:"count"`
+	Names []string `json:"names"` // of the first of them, each once
 }
 
 // Request is a request. Times are ns; instants, since the origin.
@@ -70,9 +78,11 @@ type Request struct {
 	Begin       int64  `json:"begin"`
 	Total       int64  `json:"total"`
 	Beyond      int64  `json:"beyond"` // of the total, beyond the median of its group
+	Like        int    `json:"like"`   // how many others the group has
 	ClientTime  int64  `json:"clientTime"`
-	ServerTime  int64  `json:"serverTime"`
-	Network     int64  `json:"network"` // both ways
+	ServerTime  int64  `json:"serverTime"` // until the first packet of the reply was sent
+	Transfer    int64  `json:"transfer"`   // from the first to the last packet of the request, and of the reply
+	Network     int64  `json:"network"`    // both ways
 	There       Length `json:"there"`
 	Back        Length `json:"back"`
 	Event       int64  `json:"event"` // that begins it
@@ -129,11 +139,14 @@ func (t *Timeline) Requests(q RequestQuery) (*RequestList, error) {
 func (c *causes) requests(q RequestQuery) *RequestList {
 	a := c.about
 	words := strings.Fields(strings.ToLower(q.Text))
-	out := &RequestList{Count: len(c.list), UpTo: c.upTo, Since: c.since, Requests: []Request{}, Groups: []RequestGroup{}}
+	out := &RequestList{Count: len(c.list), UpTo: c.upTo, Since: c.since, Lost: c.lost, Requests: []Request{}, Groups: []RequestGroup{}}
 	wanted := make([]bool, len(c.groups))
+	holds := func(key *groupKey, class int, name int32) bool {
+		return holdsAll(strings.ToLower(c.nameOf(a, class, name)+" "+a.Hosts[key.client].Name+" "+a.Hosts[key.server].Name+" "+c.model.Texts[key.peer]), words)
+	}
 	for g := range c.groups {
-		key := &c.groups[g]
-		wanted[g] = holdsAll(strings.ToLower(c.nameOf(a, key.class, key.name)+" "+a.Hosts[key.client].Name+" "+a.Hosts[key.server].Name+" "+c.model.Texts[key.peer]), words)
+		key := &c.groups[g].groupKey
+		wanted[g] = holds(key, key.class, key.name)
 	}
 	type entry struct {
 		value int64
@@ -143,7 +156,7 @@ func (c *causes) requests(q RequestQuery) *RequestList {
 	totals := make([][]int64, len(c.groups))
 	for i := range c.list {
 		r, g := &c.list[i], c.groupOf[i]
-		if !wanted[g] || (q.From != 0 || q.To != 0) && (r.Begin >= q.To || r.End < q.From) {
+		if !wanted[g] && (r.Name == c.groups[g].name || !holds(&c.groups[g].groupKey, r.Class, r.Name)) || (q.From != 0 || q.To != 0) && (r.Begin >= q.To || r.End < q.From) {
 			continue
 		}
 		chosen = append(chosen, entry{sortValue(r, q.Sort, c.groups[g].median), int32(i)})
@@ -168,6 +181,7 @@ func (c *causes) requests(q RequestQuery) *RequestList {
 	slices.SortFunc(out.Groups, func(x, y RequestGroup) int {
 		return cmp.Or(cmp.Compare(y.Count, x.Count), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Client, y.Client), cmp.Compare(x.Server, y.Server))
 	})
+	out.Names = len(out.Groups)
 	out.Groups = out.Groups[:min(len(out.Groups), mostGroups)]
 	return out
 }
@@ -207,6 +221,8 @@ func sortValue(r *cause.Request, by string, median int64) int64 {
 		return r.ServerTime()
 	case by == "network":
 		return r.Network()
+	case by == "transfer":
+		return r.Transfer()
 	}
 	return r.ClientTime()
 }
@@ -214,11 +230,11 @@ func sortValue(r *cause.Request, by string, median int64) int64 {
 func (c *causes) request(i int) Request {
 	r, a := &c.list[i], c.about
 	out := Request{ID: i, Kind: r.Kind, Name: c.nameOf(a, r.Class, r.Name), Client: r.Client, Server: r.Server, Begin: r.Begin, Total: r.Total(),
-		Beyond: r.Total() - c.groups[c.groupOf[i]].median, Event: r.Event, Last: r.Last, Messages: r.Messages,
+		Beyond: r.Total() - c.groups[c.groupOf[i]].median, Like: len(c.groups[c.groupOf[i]].members) - 1, Event: r.Event, Last: r.Last, Messages: r.Messages,
 		Status: c.model.Texts[r.Status], Again: r.Again, Peer: c.model.Texts[r.Peer], Overlapping: r.Overlapping, Alone: r.Alone}
 	if r.Divided() {
 		there, back := c.model.Ways(r)
-		out.ClientTime, out.ServerTime, out.Network = r.ClientTime(), r.ServerTime(), r.Network()
+		out.ClientTime, out.ServerTime, out.Network, out.Transfer = r.ClientTime(), r.ServerTime(), r.Network(), r.Transfer()
 		out.There, out.Back = lengthOf(r.There.Received-r.There.Sent, there), lengthOf(r.Back.Received-r.Back.Sent, back)
 	}
 	return out

@@ -180,16 +180,15 @@ func readWires(t causeSource, a *index.About, m *cause.Model, first int64, most,
 	if err != nil && !errors.Is(err, errEnough) {
 		return nil, err
 	}
-	w.addCaptured(captured, byKernel)
+	w.addCaptured(captured, byKernel, threads.world)
 	if w.set.Connections() == 0 && len(w.numbers) == 0 {
 		return nil, nil
 	}
 	w.set.Join()
 	w.found = w.set.Requests()
-	if threads.world.Threads() {
-		w.world = threads.world
-		w.world.Ends = w.set.Ends
-	}
+	w.world = threads.world
+	w.world.Ends, w.world.Client = w.set.Ends, w.set.Client
+	w.world.Serve(w.found)
 	return w, nil
 }
 
@@ -200,7 +199,7 @@ type capturedPacket struct {
 
 // addCaptured adds the packets of captures. Which way they went is told by the addresses of their hosts: those that are known,
 // else the one that most of the host's packets have.
-func (w *wires) addCaptured(list []capturedPacket, byKernel []bool) {
+func (w *wires) addCaptured(list []capturedPacket, byKernel []bool, world *thread.World) {
 	counts := make([]map[netip.Addr]int, len(w.local))
 	for i := range list {
 		x := &list[i]
@@ -234,7 +233,7 @@ func (w *wires) addCaptured(list []capturedPacket, byKernel []bool) {
 			w.stamps[x.Host] = append(w.stamps[x.Host], x.At)
 			continue
 		}
-		w.add(x.Packet, x.from, x.to)
+		world.Packet(world.Host(x.Host, x.Row), w.add(x.Packet, x.from, x.to), thread.Captured)
 	}
 	for h := range w.stamps {
 		slices.Sort(w.stamps[h])
@@ -293,6 +292,21 @@ func (w *wires) replace(m *cause.Model) {
 func (w *wires) message(sent, received *wire.Packet) cause.Message {
 	return cause.Message{From: w.row[sent.Host], To: w.row[received.Host], Sent: sent.At, Received: received.At, SentEvent: sent.Event, ReceivedEvent: received.Event,
 		Conversation: received.Connection + 1}
+}
+
+// lostOf sums requests without a reply up; nil where there are none.
+func lostOf(list []wire.Request) *Lost {
+	const mostNames = 8
+	if len(list) == 0 {
+		return nil
+	}
+	out := &Lost{Count: len(list), Names: []string{}}
+	for i := range list {
+		if name := list[i].Name; len(out.Names) < mostNames && !slices.Contains(out.Names, name) {
+			out.Names = append(out.Names, name)
+		}
+	}
+	return out
 }
 
 // requests returns the requests of the connections. Texts numbers names.

@@ -78,10 +78,10 @@ export const Held = {
     const all = await this.part("requests", (/** @type {Uint8Array<ArrayBuffer>} */ bytes) => JSON.parse(new TextDecoder().decode(bytes)));
     const words = q.toLowerCase().split(/\s+/).filter(Boolean), host = (/** @type {number} */ h) => Data.about.hosts[h].name, hostOf = (/** @type {number} */ row) => host(Data.about.rows[row].host);
     const holds = (/** @type {string} */ text) => words.every((w) => text.toLowerCase().includes(w));
-    const value = { total: (/** @type {any} */ r) => r.total, beyond: (/** @type {any} */ r) => r.beyond, server: (/** @type {any} */ r) => r.serverTime, network: (/** @type {any} */ r) => r.network, client: (/** @type {any} */ r) => r.clientTime, begin: (/** @type {any} */ r) => -r.begin }[sort] ?? ((/** @type {any} */ r) => r.total);
+    const value = { total: (/** @type {any} */ r) => r.total, beyond: (/** @type {any} */ r) => r.beyond, server: (/** @type {any} */ r) => r.serverTime, network: (/** @type {any} */ r) => r.network, client: (/** @type {any} */ r) => r.clientTime, transfer: (/** @type {any} */ r) => r.transfer, begin: (/** @type {any} */ r) => -r.begin }[sort] ?? ((/** @type {any} */ r) => r.total);
     const chosen = all.requests.filter((/** @type {any} */ r) => holds(`${r.name} ${hostOf(r.client)} ${hostOf(r.server)}`) && (from === undefined || to === undefined || (r.begin < to && r.begin + r.total >= from)));
     chosen.sort((/** @type {any} */ a, /** @type {any} */ b) => value(b) - value(a) || a.id - b.id);
-    return { count: all.count, matched: chosen.length, held: all.requests.length, upTo: all.upTo, requests: chosen.slice(0, n), groups: all.groups.filter((/** @type {any} */ g) => holds(`${g.name} ${host(g.client)} ${host(g.server)}`)) };
+    return { count: all.count, matched: chosen.length, held: all.requests.length, upTo: all.upTo, names: all.names, lost: all.lost, requests: chosen.slice(0, n), groups: all.groups.filter((/** @type {any} */ g) => holds(`${g.name} ${host(g.client)} ${host(g.server)}`)) };
   },
   async numbers() { throw new Error("One file does not hold all events, so nothing is counted; meridian view counts."); },
   async path(/** @type {TimelineRequest} */ { id }) {

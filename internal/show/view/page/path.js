@@ -25,7 +25,8 @@ const hostName = (host) => App.about.hosts[host]?.name ?? `host ${host}`;
  * itemName says what an item of a path is.
  * @param {PathItem} item
  */
-export const itemName = (item) => (item.fromHost >= 0 ? `on the wire ${hostName(item.fromHost)} → ${hostName(item.host)}` : `${item.name || "no slice (waiting, or not recorded)"} on ${hostName(item.host)}`);
+export const itemName = (item) => (item.fromHost >= 0 ? `on the wire ${hostName(item.fromHost)} → ${hostName(item.host)}`
+  : item.name === "at the host" ? `at the host ${hostName(item.host)}` : `${item.name || "no slice (waiting, or not recorded)"} on ${hostName(item.host)}`);
 
 /**
  * pieceName says what a piece of a path is.
@@ -59,7 +60,7 @@ export function range(low, high, write) {
 export function sentences({ request, items, total, beyond, like, contradiction }, duration) {
   const list = (/** @type {number[]} */ chosen, /** @type {(item: PathItem) => string} */ length) => chosen.slice(0, 4).map((i) => `${itemName(items[i])} (${length(items[i])})`).join(", or ") + (chosen.length > 4 ? `, or ${chosen.length - 4} more` : "");
   const whole = (/** @type {PathItem} */ x) => range(x.low, x.high, duration), excess = (/** @type {PathItem} */ x) => range(x.beyondLow, x.beyondHigh, duration);
-  const between = request.kind === "between", wire = request.overlapping || request.alone ? "" : ` Network ${duration(request.network)} both ways.`;
+  const between = request.kind === "between", wire = request.overlapping || request.alone ? "" : ` Network ${App.hostOf(request.client).name} ↔ ${App.hostOf(request.server).name}: ${duration(request.network)} both ways.`;
   if (contradiction) return { total: `${duration(request.total)} in all. Undecided: the bounds of the clocks contradict the messages.${wire}`, beyond: "" };
   const most = total.length === 1 ? `The longest part: ${list(total, whole)}.` : `Undecided what took longest, the bounds of the clocks leave: ${list(total, whole)}.`;
   const unusual = between ? "" : !beyond.length ? (like ? `Only ${like} like requests: too few to say what is unusual.` : "No like requests to compare with.")
@@ -67,6 +68,16 @@ export function sentences({ request, items, total, beyond, like, contradiction }
     : beyond.length === 1 ? `Beyond ${like} like requests: ${list(beyond, excess)}.`
     : `Beyond ${like} like requests, undecided: ${list(beyond, excess)}.`;
   return { total: `${duration(request.total)} ${between && App.about.rows[request.client].host !== App.about.rows[request.server].host ? "by the estimate" : "in all"}. ${most}${wire}`, beyond: unusual };
+}
+
+/**
+ * longest returns the pieces of which each can be the longest by the bounds.
+ * @param {PathPiece[]} all
+ */
+export function longest(all) {
+  const low = (/** @type {PathPiece} */ p) => (p.from >= 0 ? Math.max(0, p.low ?? 0) : p.end - p.begin), high = (/** @type {PathPiece} */ p) => (p.from >= 0 ? p.high ?? Infinity : p.end - p.begin);
+  const most = Math.max(...all.map(low));
+  return all.filter((p) => high(p) >= most);
 }
 
 /**
@@ -127,11 +138,11 @@ export function show(path, box) {
   current = null;
   App.redraw(2);
   if (!path) { box.replaceChildren(); return; }
-  const said = sentences(path, App.duration), longest = path.pieces.reduce((best, p, i) => (p.end - p.begin > path.pieces[best].end - path.pieces[best].begin ? i : best), 0);
+  const said = sentences(path, App.duration), most = longest(path.pieces), sure = most.length === 1 && !most[0].assumed;
   pieces = table({
     caption: "Pieces of the path", rows: path.pieces, pick: go,
     columns: [
-      { title: "what", text: (/** @type {PathPiece} */ p) => `${"· ".repeat(Math.min(p.depth, 6))}${path.pieces[longest] === p ? "▶ " : ""}${pieceName(p)}` },
+      { title: "what", text: (/** @type {PathPiece} */ p) => `${"· ".repeat(Math.min(p.depth, 6))}${most.includes(p) && most.length < 5 ? (sure ? "▶ " : "▶? ") : ""}${pieceName(p)}` },
       { title: "where", text: (p) => (p.from >= 0 ? "" : `${App.hostOf(p.row).name} · ${App.about.rows[p.row].name}`) },
       { title: "length", text: (p) => App.duration(p.end - p.begin), value: (p) => p.end - p.begin, number: true },
       { title: "truly", text: (p) => (p.from >= 0 ? Elements.interval(p.low ?? null, p.high ?? null, Time.brief) : "exact") },
@@ -147,11 +158,14 @@ export function show(path, box) {
       { title: "pieces", text: (x) => grouped(x.pieces), value: (x) => x.pieces, number: true },
     ],
   });
-  const assumed = path.pieces.some((p) => p.assumed), unnamed = path.pieces.some((p) => p.from < 0 && !p.name);
+  const atHost = (/** @type {PathPiece} */ p) => p.name === "at the host", shared = path.pieces.filter((p) => p.assumed && atHost(p));
+  const assumed = !shared.length && path.pieces.some((p) => p.assumed), unnamed = path.pieces.some((p) => p.from < 0 && !p.name);
   box.replaceChildren(
     section("Critical path", make("p", { class: "path-total", "aria-live": "polite" }, name(said.total)), said.beyond ? make("p", { class: "path-beyond" }, name(said.beyond)) : "",
       ...[...again(path, App.duration), ...(path.locks ?? []).map((lock) => locked(lock, App.duration))].map((text) => make("p", { class: "path-wait" }, name(text))), bar(path),
       assumed ? make("p", { class: "note" }, "Assumed: what a row received in answer to its own message is taken to have been waited for. Spans with parents, or one row for each thread, make it exact.") : "",
+      shared.length ? make("p", { class: "note" }, "Assumed: a host had several requests at a time, and its packets do not tell which of them waited for what it asked others. Both readings count for what took longest.") : "",
+      path.pieces.some(atHost) ? make("p", { class: "note" }, "At the host: of it packets alone were recorded. Record its threads (meridian record --kernel net,sched,syscalls,sockets) to see what it did.") : "",
       unnamed ? make("p", { class: "note" }, "No slice: nothing that was recorded says what the row did there. Record system calls and switches (meridian record --kernel), or slices of the program.") : "",
       make("p", { class: "buttons" }, button("clear the path", () => show(null, box)))),
     section("Items", items), section("Pieces", pieces));

@@ -13,7 +13,7 @@ import * as View from "./view.js";
 
 /** @import { Column, RequestGroup, RequestLength, RequestList, TimelineRequest } from "./types.js" */
 
-const sorts = /** @type {[string, string][]} */ ([["total", "longest"], ["beyond", "furthest beyond the median"], ["server", "longest at the server"], ["network", "longest on the wire"], ["client", "longest at the client"], ["begin", "first"]]);
+const sorts = /** @type {[string, string][]} */ ([["total", "longest"], ["beyond", "furthest beyond the median"], ["server", "longest at the server"], ["network", "longest on the wire"], ["client", "longest at the client"], ["transfer", "longest from the first packet of the reply to its last"], ["begin", "first"]]);
 let asked = 0;
 /** @type {TimelineRequest | null} */
 let current = null;
@@ -78,12 +78,13 @@ export function start() {
     { title: "name", text: (r) => r.name, value: (r) => r.name },
     { title: "status", text: (r) => r.status ?? "", value: (r) => r.status ?? "", spare: true },
     { title: "total", text: (r) => App.duration(r.total), value: (r) => r.total, number: true },
-    { title: "beyond", text: (r) => (r.beyond > 0 ? `+${App.duration(r.beyond)}` : App.duration(r.beyond)), value: (r) => r.beyond, number: true },
+    { title: "beyond", text: (r) => (!r.like ? "–" : r.beyond > 0 ? `+${App.duration(r.beyond)}` : App.duration(r.beyond)), value: (r) => r.beyond, number: true },
     { title: "server", text: (r) => divided(r, r.serverTime), value: (r) => r.serverTime, number: true },
     { title: "network", text: (r) => divided(r, r.network), value: (r) => r.network, number: true },
     { title: "there", text: (r) => (r.overlapping || r.alone ? "" : way(r.there)), value: (r) => r.there.estimate, number: true },
     { title: "back", text: (r) => (r.overlapping || r.alone ? "" : way(r.back)), value: (r) => r.back.estimate, number: true },
-    { title: "client", text: (r) => divided(r, r.clientTime), value: (r) => r.clientTime, number: true },
+    { title: "transfer", text: (r) => (r.kind === "span" ? "" : divided(r, r.transfer)), value: (r) => r.transfer, number: true, spare: true },
+    { title: "client", text: (r) => (r.kind === "span" ? divided(r, r.clientTime) : ""), value: (r) => r.clientTime, number: true, spare: true },
     { title: "sent again", text: (r) => (r.again ? plural(r.again, "packet") : ""), value: (r) => r.again ?? 0, number: true, spare: true },
     { title: "hosts", text: where, value: where },
     { title: "peer", text: (r) => r.peer ?? "", value: (r) => r.peer ?? "", spare: true },
@@ -92,6 +93,7 @@ export function start() {
   const list = table({
     caption: "Requests", rows: /** @type {TimelineRequest[]} */ ([]), empty: "No requests. They are found in spans (OTLP, Jaeger), in tagged messages, and in packets that go there and back by turns.", pick: go, columns,
   });
+  const names = make("p", { class: "note" });
   const host = (/** @type {number} */ h) => App.about.hosts[h].name;
   const groups = table({
     caption: "Percentiles", rows: /** @type {RequestGroup[]} */ ([]), empty: "", sort: { column: 2, down: true },
@@ -116,8 +118,9 @@ export function start() {
       if (mine !== asked) return false;
       list.update(found.requests);
       groups.update(found.groups);
-      const cut = found.upTo === undefined ? "" : `; too many packets: none was read after ${Time.since(found.upTo)}`, late = found.since === undefined ? "" : `; those of the latest events, from ${Time.since(found.since)} on`;
-      said.textContent = found.none ?? `${grouped(found.requests.length)} of ${plural(found.matched, "request")}${found.matched < found.count ? ` of ${grouped(found.count)} in all` : ""}${found.held && found.held < found.count ? `; this file holds the ${grouped(found.held)} slowest` : ""}${cut}${late}`;
+      const cut = found.upTo === undefined ? "" : `; too many packets: none was read after ${Time.since(found.upTo)}`, lost = !found.lost ? "" : `; ${plural(found.lost.count, "request")} without a reply, not listed: ${found.lost.names.join(", ")}${found.lost.count > found.lost.names.length ? ", …" : ""}`, late = found.since === undefined ? "" : `; those of the latest events, from ${Time.since(found.since)} on`;
+      said.textContent = found.none ?? `${grouped(found.requests.length)} of ${plural(found.matched, "request")}${found.matched < found.count ? ` of ${grouped(found.count)} in all` : ""}${found.held && found.held < found.count ? `; this file holds the ${grouped(found.held)} slowest` : ""}${cut}${lost}${late}`;
+      names.textContent = found.names > found.groups.length ? `The ${grouped(found.groups.length)} most frequent of ${grouped(found.names)} names.` : "";
       if (current) {
         const at = found.requests.find((r) => current !== null && isSame(r, current));
         current = at ?? current;
@@ -132,7 +135,7 @@ export function start() {
 
   words.addEventListener("input", () => { clearTimeout(pending); pending = setTimeout(() => fill(), 200); });
   words.addEventListener("keydown", (e) => { if (e.key === "Escape") words.blur(); e.stopPropagation(); });
-  body.append(make("h2", {}, "Requests"), make("p", { class: "buttons" }, words, sort, most), make("p", { class: "options" }, view, button("refresh", () => fill()), button("CSV", () => Save.text("requests.csv", Save.csv(columns, list.order())), { "aria-label": "save the list as CSV" })), said, list, path, section("Percentiles of the total", groups));
+  body.append(make("h2", {}, "Requests"), make("p", { class: "buttons" }, words, sort, most), make("p", { class: "options" }, view, button("refresh", () => fill()), button("CSV", () => Save.text("requests.csv", Save.csv(columns, list.order())), { "aria-label": "save the list as CSV" })), said, list, path, section("Percentiles of the total", names, groups));
   App.on("panel", (id, yes) => { const was = open; open = id === "requests" && yes; if (open && !was) fill(); });
   App.on("view", () => { if (open && inView) { clearTimeout(pending); pending = setTimeout(() => fill(), 300); } });
   Renewal.renew(body, () => open, () => fill(true));

@@ -367,6 +367,8 @@ export interface TimelineRequest {
   total: number;
   beyond: number; // of the total, beyond the median of like requests
   clientTime: number;
+  transfer: number;
+  like: number;
   serverTime: number;
   network: number;
   there: RequestLength;
@@ -397,6 +399,8 @@ export interface RequestList {
   count: number;
   matched: number;
   held?: number; // in one file: how many it has
+  names: number; // of groups
+  lost?: { count: number, names: string[] }; // requests without a reply
   requests: TimelineRequest[];
   groups: RequestGroup[];
   none?: string; // why none are listed
