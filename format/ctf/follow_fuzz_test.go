@@ -56,6 +56,9 @@ func FuzzFollower(f *testing.F) {
 	f.Add([]byte(smallTSDL), smallStream(f, m, 12, 320, true, 0), []byte("\x04\x50\x07\xf0\x05\x07"))
 	f.Add([]byte(smallTSDL), smallStream(f, m, 12, 4096, false, 3), []byte("\x80\x83\x07\xf8\x04\x07"))
 	f.Add([]byte(checkedTSDL), append(checkedPacket(0, 0, 0), checkedPacket(2, 1, 0)...), []byte("\x04\x80\x07\xf8\x05\x07"))
+	for _, x := range realTraces(f) {
+		f.Add(x[0], x[1], []byte("\x04\x50\x07\xf0\x05\x07"))
+	}
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, metadata, stream, steps []byte) {
 		_, follower := followSteps(t, dir, metadata, stream, steps, nil)

@@ -225,6 +225,9 @@ func TestHostileMetadataIsBounded(t *testing.T) {
 }
 
 func FuzzMetadata(f *testing.F) {
+	for _, x := range realTraces(f) {
+		f.Add(x[0])
+	}
 	f.Add([]byte(lttngLike))
 	f.Add([]byte(fragmentsWhole))
 	f.Add(packets(lttngLike, binary.LittleEndian, 1000))

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"meridian/internal/fuzztest"
 	"meridian/trace"
 )
 
@@ -21,6 +22,9 @@ func FuzzReader(f *testing.F) {
 	f.Add([]byte("\x1e{\"type\":\"preamble\",\"version\":2}\n\x1e{\"type\":\"trace-class\"}\n\x1e{\"type\":\"data-stream-class\"}\n"+
 		"\x1e{\"type\":\"event-record-class\",\"payload-field-class\":{\"type\":\"structure\",\"member-classes\":[{\"name\":\"v\","+
 		"\"field-class\":{\"type\":\"variable-length-signed-integer\"}}]}}\n"), []byte("\x80\x01\x7f\xff"))
+	for _, x := range realTraces(f) {
+		f.Add(x[0], x[1])
+	}
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, metadata, stream []byte) {
 		var w trace.Warnings
@@ -66,4 +70,13 @@ func FuzzReader(f *testing.F) {
 			t.Fatalf("%d events %x of packets read at once, %d %x of packets read in pieces", whole, wholeText, n, text)
 		}
 	})
+}
+
+// realTraces returns metadata and a stream of traces that real tools wrote.
+func realTraces(f *testing.F) (all [][2][]byte) {
+	metadata, streams := fuzztest.Real(f, "*/metadata"), fuzztest.Real(f, "*/stream")
+	for i := range metadata {
+		all = append(all, [2][]byte{metadata[i], streams[i]})
+	}
+	return all
 }

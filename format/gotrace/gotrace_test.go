@@ -19,6 +19,7 @@ import (
 	xtrace "golang.org/x/exp/trace"
 
 	"meridian/clock"
+	"meridian/internal/fuzztest"
 	"meridian/trace"
 )
 
@@ -330,6 +331,9 @@ func FuzzRead(f *testing.F) {
 	data := recorded(f, busy)
 	f.Add(data)
 	f.Add([]byte("go 1.25 trace\x00\x00\x00"))
+	for _, data := range fuzztest.Real(f, "*.trace") {
+		f.Add(data)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		Recognises(data)
 		var w trace.Warnings

@@ -22,6 +22,7 @@ import (
 
 	"meridian/clock"
 	"meridian/internal/eventtest"
+	"meridian/internal/fuzztest"
 	"meridian/trace"
 )
 
@@ -345,6 +346,9 @@ func TestReadOpensFiles(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
+	for _, data := range fuzztest.Real(f, "*.otlp") {
+		f.Add(data)
+	}
 	f.Add([]byte(requestJSON("h", spanJSON("01", "02", `"kind":3,`+times))))
 	f.Add([]byte("\x0a\x2a\x12\x28\x12\x26\x0a\x100123456789abcdef\x12\x0801234567\x39\x05\x00\x00\x00\x00\x00\x00\x00"))
 	f.Add(frame([]byte("\x0a\x2a\x12\x28\x12\x26\x0a\x100123456789abcdef\x12\x0801234567\x39\x05\x00\x00\x00\x00\x00\x00\x00")))

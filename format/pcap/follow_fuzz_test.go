@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"meridian/internal/fuzztest"
 	"meridian/trace"
 )
 
@@ -13,6 +14,9 @@ import (
 func FuzzFollower(f *testing.F) {
 	for _, data := range growingCaptures() {
 		f.Add(data, []byte{3, 200, 1, 90})
+	}
+	for _, data := range fuzztest.Real(f, "*.pcap*") {
+		f.Add(data[:min(len(data), 1500)], []byte{3, 200, 1, 90})
 	}
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, data, parts []byte) {

@@ -8,6 +8,7 @@ import (
 
 	"meridian/clock"
 	"meridian/internal/encapsulation"
+	"meridian/internal/fuzztest"
 	"meridian/trace"
 )
 
@@ -17,6 +18,9 @@ func seed(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
+		f.Add(b[:min(len(b), 3000)])
+	}
+	for _, b := range fuzztest.Real(f, "*") {
 		f.Add(b[:min(len(b), 3000)])
 	}
 }
@@ -88,6 +92,9 @@ func FuzzDecode(f *testing.F) {
 	f.Add(uint16(linkCooked2), uint32(100), make([]byte, 64))
 	f.Add(uint16(linkNull), uint32(100), join(2, 0, 0, 0, ip4(icmp4, nil, make([]byte, 20), 0, 1, 0)))
 	f.Add(uint16(linkRaw), uint32(2000), ip6(fragment, join(udp, 0, be16(8), be32(0x12345678), "behind the first"), 0))
+	for _, b := range fuzztest.Real(f, "*") {
+		seedFrames(f, b)
+	}
 	for _, e := range encapsulation.All() {
 		for _, p := range insidePackets()[:2] {
 			f.Add(e.Link, uint32(100), e.Frame(p))
@@ -110,4 +117,17 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("length %d of %d", p.Length, wire)
 		}
 	})
+}
+
+// seedFrames adds the first frames of a capture.
+func seedFrames(f *testing.F, capture []byte) {
+	r, err := NewReader(bytes.NewReader(capture), "x", new(trace.Warnings))
+	if err != nil {
+		return
+	}
+	defer r.Close()
+	var frame trace.Frame
+	for n := 0; n < 4 && r.Next(&frame) == nil; n++ {
+		f.Add(r.Interfaces()[frame.Interface].LinkType, frame.Wire, bytes.Clone(frame.Data))
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/fuzztest"
 	"meridian/trace"
 )
 
@@ -126,6 +127,9 @@ func TestWhatCouldNotBeReadBackIsNotWritten(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
+	for _, data := range fuzztest.Real(f, "*.log") { // of another format, as users will try
+		f.Add(data)
+	}
 	f.Add([]byte("a 1.5 -2e3 0 # x\r\nb .5 7.0000000001 1e-9\n"))
 	f.Add([]byte("\ufeff# c\n\na 1 4611686018.427387904 1\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -1,5 +1,5 @@
 // Package fuzztest makes the inputs of fuzz targets from the bytes that the fuzzer changes: numbers of every size up to
-// beyond clock.Limit, and messages of two clocks whose truth is known.
+// beyond clock.Limit, and messages of two clocks whose truth is known. It finds what real tools wrote (Real).
 package fuzztest
 
 import (

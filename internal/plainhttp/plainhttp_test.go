@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"meridian/internal/fuzztest"
 )
 
 // piece is bytes that went one way.
@@ -212,6 +214,10 @@ func TestItemsAreReadAsTheyAreWritten(t *testing.T) {
 func FuzzConnections(f *testing.F) {
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"), []byte("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"), uint32(7))
 	f.Add([]byte(preface+"\x00\x00\x01\x01\x05\x00\x00\x00\x01\x82"), []byte("\x00\x00\x01\x01\x04\x00\x00\x00\x01\x88"), uint32(3))
+	requests, responses := fuzztest.Real(f, "*.request"), fuzztest.Real(f, "*.response")
+	for i := range requests {
+		f.Add(requests[i], responses[i], uint32(11+i))
+	}
 	f.Fuzz(func(t *testing.T, a, b []byte, seed uint32) {
 		var x Connections
 		for i, data := range [][]byte{a, b, a, b} {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"pgregory.net/rapid"
+
+	"meridian/internal/fuzztest"
 )
 
 func TestNamesThatLeadOutOfTheirDirectoryAreRefused(t *testing.T) {
@@ -115,6 +117,9 @@ func FuzzParse(f *testing.F) {
 	for _, c := range []Chunk{{Kind: Data, Session: "s", File: "k", Data: []byte("abc")}, {Kind: Document, Session: "s", File: Metadata}, {Kind: Cut, Session: "s", File: "packets/w", Offset: 9}} {
 		f.Add(c.Append(nil, nil))
 	}
+	for _, b := range fuzztest.Real(f, "chunk-*") {
+		f.Add(b)
+	}
 	d := newDecoder(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c, _, err := Parse(b, d, nil)
@@ -159,6 +164,9 @@ func TestATraceIsKnownByAUUID(t *testing.T) {
 
 func FuzzReadAgentStatus(f *testing.F) {
 	f.Add(Encode(AgentStatus{Version: Version, Session: "s", Servers: []string{"a"}, Recorded: 1}))
+	for _, b := range fuzztest.Real(f, "status-*") {
+		f.Add(b)
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s, err := ReadAgentStatus(OfHost("web", "alive"), b)
 		if err != nil {
