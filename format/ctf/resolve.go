@@ -25,6 +25,7 @@ type resolver struct {
 	scope      dynamicScope                 // what is being made
 	enclosing  []resolvedClass              // the structures around the place, outermost first
 	shared     map[scalar]*Type
+	names      map[string]string
 	labels     map[*Label]map[string][]Range // of enumerations that select, by their first label
 	slots      int
 	merged     map[int]int // slots that turned out to be another
@@ -111,12 +112,28 @@ func (r *resolver) scalar(s *fieldClass) (*Type, error) {
 	t.Size, t.Align, t.BigEndian, t.Reversed = key.size, max(key.align, 1), key.order == bigEndian, key.reversed
 	t.Signed, t.Base, t.Encoding, t.Clock = key.signed, key.base, key.encoding, clock
 	t.Exponent, t.Mantissa, t.Labels = key.exponent, key.mantissa, s.labels
+	for i := range t.Labels {
+		t.Labels[i].Name = r.own(t.Labels[i].Name)
+	}
 	if s.labels != nil {
 		s.resolved = t
 	} else {
 		r.shared[key] = t
 	}
 	return t, nil
+}
+
+// own returns a copy of a name, one of all that are equal: a part of the text would keep all of the text in memory.
+func (r *resolver) own(name string) string {
+	if own, ok := r.names[name]; ok {
+		return own
+	}
+	if r.names == nil {
+		r.names = make(map[string]string)
+	}
+	own := strings.Clone(name)
+	r.names[own] = own
+	return own
 }
 
 // new returns an empty type, as long as there is memory for it.
@@ -160,7 +177,7 @@ func (r *resolver) member(t *Type, s *fieldClass, i int) error {
 	if !r.exactNames {
 		name = strings.TrimPrefix(name, "_")
 	}
-	t.Fields = append(t.Fields, Field{name, ft})
+	t.Fields = append(t.Fields, Field{r.own(name), ft})
 	return nil
 }
 

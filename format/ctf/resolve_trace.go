@@ -14,6 +14,7 @@ type assembly struct {
 	header  *fieldClass
 	streams []streamDecl
 	events  []eventDecl
+	sharing Sharing
 	clock   int                // CTF 2: of the stream at hand
 	begin   func(*StreamClass) // before the types of a stream are made, if there is something to do
 	done    func(*StreamClass) // and after
@@ -35,6 +36,7 @@ func (a *assembly) assemble() (*Metadata, error) {
 			continue
 		}
 		a.addEvents(c, events[c.ID])
+		a.sharing.Share(c)
 		a.m.Streams = append(a.m.Streams, *c)
 	}
 	a.renumberSlots()
@@ -88,7 +90,7 @@ func (a *assembly) addEvents(c *StreamClass, events []*eventDecl) {
 			a.skip("event class", err)
 			continue
 		}
-		seen[e.ID] = true
+		seen[e.ID], e.Name, e.URI = true, a.own(e.Name), a.own(e.URI)
 		c.Events = append(c.Events, e)
 	}
 }

@@ -31,7 +31,13 @@ func (p *tsdlParser) metadata() (*Metadata, error) {
 	a := &assembly{file: p.file, w: p.w, header: p.trace.header, streams: p.streams, events: p.events,
 		resolver: resolver{m: m, file: p.file, bigEndian: m.BigEndian, clocks: map[string]int{}, shared: map[scalar]*Type{}, labels: map[*Label]map[string][]Range{},
 			role: roleByName}}
+	for i := range m.Env {
+		e := &m.Env[i]
+		e.Name, e.Text = a.own(e.Name), a.own(e.Text)
+	}
 	for i := range m.Clocks {
+		c := &m.Clocks[i]
+		c.Name, c.Description, c.UUID = a.own(c.Name), a.own(c.Description), a.own(c.UUID)
 		a.resolver.clocks[m.Clocks[i].Name] = i
 	}
 	if len(a.streams) == 0 {

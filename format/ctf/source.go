@@ -195,8 +195,13 @@ func (s *Source) classify() {
 		class trace.Class
 	}
 	var all []made
+	seen := map[*eventPlan]bool{} // several stream classes may share one
 	for _, sp := range s.t.plan.list {
 		for _, ep := range sp.events {
+			if seen[ep] {
+				continue
+			}
+			seen[ep] = true
 			c := classOf(sp, ep)
 			if s.t.plan.meridian {
 				c = ep.restoreClass(c)

@@ -84,40 +84,19 @@ func newPlan(m *Metadata, file string, w *trace.Warnings) (*tracePlan, error) {
 	if roles.err != nil {
 		return nil, fmt.Errorf("%s: packet header: %w", file, roles.err)
 	}
+	made := map[sharedClass]*streamPlan{}
 	for i := range m.Streams {
 		class := &m.Streams[i]
-		sp := &streamPlan{number: i, class: class, sparse: map[uint64]*eventPlan{}, checksum: -1}
-		sp.context = roles.compile(p.checksummed(sp))
-		sp.contextDecoders = p.group(plain, class.PacketContext)
-		sp.header = roles.compile(class.EventHeader)
-		sp.headerDecoders = p.group(plain, class.EventHeader)
-		sp.common = p.group(plain, class.EventContext)
-		sp.commonMask = p.masks[class.EventContext]
-		if err := cmpErr(roles.err, plain.err); err != nil {
-			return nil, fmt.Errorf("%s: stream class %d: %w", file, class.ID, err)
-		}
-		p.slots = max(p.slots, roles.slots, plain.slots)
-		sp.layout = newHeaderLayout(class.EventHeader, roles, plain)
-		sp.hasCPU = bearsRole(class.PacketContext, CPU)
-		sp.naming = streamNaming{name: -1}
-		if p.meridian {
-			sp.naming = streamNamingOf(class)
-		}
-		if class.EventHeader != nil {
-			for k, f := range class.EventHeader.Fields {
-				if !bearsRole(f.Type, EventClassID) && !bearsRole(f.Type, Stamp) {
-					sp.extra = append(sp.extra, k)
-				}
+		key, shared := sharedClassOf(class)
+		sp := made[key].of(i, class)
+		if sp == nil {
+			var err error
+			if sp, err = p.stream(i, class, roles, plain, file, w); err != nil {
+				return nil, err
 			}
-		}
-		for k := range class.Events {
-			plain.err = nil
-			ep := p.event(sp, &class.Events[k], plain)
-			if plain.err != nil {
-				w.Add(file, "event class skipped: "+plain.err.Error(), class.Events[k].Name)
-				continue
+			if shared && len(sp.events) == len(class.Events) { // else each is to be warned of
+				made[key] = sp
 			}
-			sp.add(ep)
 		}
 		if _, twice := p.streams[class.ID]; twice {
 			w.Add(file, "duplicate stream class id", fmt.Sprint(class.ID))
@@ -129,6 +108,54 @@ func newPlan(m *Metadata, file string, w *trace.Warnings) (*tracePlan, error) {
 	p.slots = max(p.slots, roles.slots, plain.slots)
 	p.alignment = int64(max(8, roles.align, plain.align) / 8)
 	return p, nil
+}
+
+// of returns the plan for another class that shares all that this one is made of; nil for nil.
+func (sp *streamPlan) of(number int, class *StreamClass) *streamPlan {
+	if sp == nil {
+		return nil
+	}
+	c := *sp
+	c.number, c.class = number, class
+	return &c
+}
+
+// stream compiles a stream class.
+func (p *tracePlan) stream(number int, class *StreamClass, roles, plain *compiler, file string, w *trace.Warnings) (*streamPlan, error) {
+	sp := &streamPlan{number: number, class: class, sparse: map[uint64]*eventPlan{}, checksum: -1}
+	sp.context = roles.compile(p.checksummed(sp))
+	sp.contextDecoders = p.group(plain, class.PacketContext)
+	sp.header = roles.compile(class.EventHeader)
+	sp.headerDecoders = p.group(plain, class.EventHeader)
+	sp.common = p.group(plain, class.EventContext)
+	sp.commonMask = p.masks[class.EventContext]
+	if err := cmpErr(roles.err, plain.err); err != nil {
+		return nil, fmt.Errorf("%s: stream class %d: %w", file, class.ID, err)
+	}
+	p.slots = max(p.slots, roles.slots, plain.slots)
+	sp.layout = newHeaderLayout(class.EventHeader, roles, plain)
+	sp.hasCPU = bearsRole(class.PacketContext, CPU)
+	sp.naming = streamNaming{name: -1}
+	if p.meridian {
+		sp.naming = streamNamingOf(class)
+	}
+	if class.EventHeader != nil {
+		for k, f := range class.EventHeader.Fields {
+			if !bearsRole(f.Type, EventClassID) && !bearsRole(f.Type, Stamp) {
+				sp.extra = append(sp.extra, k)
+			}
+		}
+	}
+	for k := range class.Events {
+		plain.err = nil
+		ep := p.event(sp, &class.Events[k], plain)
+		if plain.err != nil {
+			w.Add(file, "event class skipped: "+plain.err.Error(), class.Events[k].Name)
+			continue
+		}
+		sp.add(ep)
+	}
+	return sp, nil
 }
 
 func cmpErr(a, b error) error {

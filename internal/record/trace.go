@@ -28,10 +28,11 @@ type hostTrace struct {
 	keeper    *keeper     // nil: all is kept
 	packets   pagePackets // of rings, as the recorder's goroutine makes and writes them
 
-	mu    sync.Mutex // streams come from several goroutines
-	m     *ctf.Metadata
-	tails map[tailKey]tail // where earlier recorders, here or in Options.After, ended
-	old   map[[16]byte]int // stream classes of rings that earlier recorders here read, as an index into the metadata's
+	mu      sync.Mutex // streams come from several goroutines
+	m       *ctf.Metadata
+	sharing ctf.Sharing      // of the classes of rings
+	tails   map[tailKey]tail // where earlier recorders, here or in Options.After, ended
+	old     map[[16]byte]int // stream classes of rings that earlier recorders here read, as an index into the metadata's
 }
 
 // openTrace begins a trace, or goes on with one.
@@ -260,7 +261,9 @@ func (t *hostTrace) add(c ctf.StreamClass, slots int) (class int) {
 	for classWith(t.m, c.ID) >= 0 {
 		c.ID++
 	}
-	t.m.Streams = append(t.m.Streams, t.shifted(c, slots))
+	c = t.shifted(c, slots)
+	t.sharing.Share(&c)
+	t.m.Streams = append(t.m.Streams, c)
 	return len(t.m.Streams) - 1
 }
 
@@ -269,7 +272,9 @@ func (t *hostTrace) replace(class int, c ctf.StreamClass, slots int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c.ID = t.m.Streams[class].ID
-	t.m.Streams[class] = t.shifted(c, slots)
+	c = t.shifted(c, slots)
+	t.sharing.Share(&c)
+	t.m.Streams[class] = c
 }
 
 // shifted gives a class slots that no other one has.
