@@ -42,9 +42,30 @@ func fitLaw(e []float64) law {
 	return cliff
 }
 
-// refit returns the law for values that have changed little since l was fitted.
+// minGain is by how much a law must explain values better than the one before to take its place, nats a value. The search ends
+// within a tenth of it, so that the same values give the same law again.
+const minGain = 1e-4
+
+// farGain is the gain, nats a value, at which the values have changed so much that a law is also sought from anywhere: the search
+// from the law before may end short of the best.
+const farGain = 0.02
+
+// refit returns the law for values that have changed little since l was fitted. The search begins at l.
 func (l law) refit(e []float64) law {
-	again, _ := fitFrom(e, l.bell)
+	cost := unlikely(e)
+	start := vector{l.zero, math.Log(l.s), math.Log(l.a), math.Log(l.b)}
+	spread := max(e[len(e)*9/10]-e[len(e)/10], 1)
+	v, reached := minimise(cost, start, vector{spread * 0.02, 0.1, 0.1, 0.1}, 60)
+	gain := cost(start) - reached
+	if !(gain > minGain) {
+		return l
+	}
+	again := law{v[0], math.Exp(v[1]), math.Exp(v[2]), math.Exp(v[3]), l.bell}
+	if gain > farGain {
+		if anew, atAnew := fitFrom(e, l.bell); atAnew < reached {
+			return anew
+		}
+	}
 	return again
 }
 
@@ -81,13 +102,7 @@ func unlikely(e []float64) func(vector) float64 {
 			case y > 37: // beside 1, exp(-y) is nothing
 				continue
 			}
-			// exp(-y) = 2^(k/64) exp(r), where |r| is at most log(2)/128: five terms leave 1e-13 of it.
-			k := y * (-64 / math.Ln2)
-			rounded := k + toInteger
-			r := (k - (rounded - toInteger)) * (math.Ln2 / 64)
-			n := int64(math.Float64bits(rounded)<<12) >> 12 // what is left of toInteger is a multiple of 64
-			power := math.Float64frombits(roots[n&63] + uint64(n>>6)<<52)
-			if product *= 1 + power*(1+r*(1+r*(1.0/2+r*(1.0/6+r*(1.0/24))))); product > 1e280 {
+			if product *= 1 + fastExp(-y); product > 1e280 {
 				sum += (a + b) * math.Log(product)
 				product = 1
 			}
@@ -95,6 +110,16 @@ func unlikely(e []float64) func(vector) float64 {
 		sum += (a + b) * math.Log(product)
 		return sum/float64(len(e)) + p[1] + logBeta(a, b)
 	}
+}
+
+// fastExp returns exp(x) to within 1e-13 of it, for x from -700 to 700.
+func fastExp(x float64) float64 {
+	// exp(x) = 2^(k/64) exp(r), where |r| is at most log(2)/128.
+	k := x * (64 / math.Ln2)
+	rounded := k + toInteger
+	r := (k - (rounded - toInteger)) * (math.Ln2 / 64)
+	n := int64(math.Float64bits(rounded)<<12) >> 12 // what is left of toInteger is a multiple of 64
+	return math.Float64frombits(roots[n&63]+uint64(n>>6)<<52) * (1 + r*(1+r*(1.0/2+r*(1.0/6+r*(1.0/24)))))
 }
 
 // toInteger rounds a float64 of less than 2^51 to an integer, which is then in the low bits of the sum.
@@ -176,7 +201,10 @@ func minimise(f func(vector) float64, start, step vector, most int) (vector, flo
 
 // softplus returns log(1+exp(z)), to within 1e-8, and its derivative 1/(1+exp(-z)).
 func softplus(z float64) (value, derivative float64) {
-	x := math.Exp(-math.Abs(z))
+	x := 0.0
+	if away := -math.Abs(z); away > -700 {
+		x = fastExp(away)
+	}
 	// log(1+x) = 2 artanh(x/(2+x)), whose series ends quickly since that is at most a third.
 	y := x / (2 + x)
 	q := y * y

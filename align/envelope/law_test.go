@@ -7,6 +7,14 @@ import (
 	"pgregory.net/rapid"
 )
 
+func TestFastExpIsTheExponential(t *testing.T) {
+	for x := -700.0; x <= 700; x += 0.00713 {
+		if want := math.Exp(x); !(math.Abs(fastExp(x)-want) < 1e-13*want) {
+			t.Fatalf("exp %g is %g, want %g", x, fastExp(x), want)
+		}
+	}
+}
+
 func TestUnlikelyIsTheMeanOfMinusTheLogarithmOfTheDensity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		scale := math.Pow(10, rapid.Float64Range(0, 9).Draw(t, "scale"))

@@ -14,10 +14,10 @@ import (
 // least) and the tail, a power, apart. Its four unknowns are the gap between the floor and the quickest message, as
 // log(1 + gap/near), and the logarithms of mean, shape and tail.
 type way struct {
-	excesses []excess
-	sign     float64 // of the curve's error in the residuals' floor
-	total    float64 // weight of all
-	near     float64 // scale of the gap, ns
+	excesses []excess // at least one; quickest with those of the same weight as neighbours
+	sign     float64  // of the curve's error in the residuals' floor
+	total    float64  // weight of all
+	near     float64  // scale of the gap, ns
 	moved    []float64
 }
 
@@ -61,24 +61,36 @@ func (w *way) unlikely(x []float64, error *shapes) (cost, floor float64) {
 		return math.Inf(1), 0
 	}
 	low := math.Inf(1)
+	moved := w.moved[:len(w.excesses)]
 	for i := range w.excesses {
 		e := &w.excesses[i]
-		sum := 0.0
-		for j, v := range e.shapes {
-			sum += v * error[j]
+		s := &e.shapes // of fixed length: a loop over them would take twice as long
+		sum := s[0]*error[0] + s[1]*error[1] + s[2]*error[2] + s[3]*error[3] + s[4]*error[4] + s[5]*error[5] + s[6]*error[6]
+		at := e.residual - w.sign*sum
+		moved[i] = at
+		if at < low {
+			low = at
 		}
-		w.moved[i] = e.residual - w.sign*sum
-		low = min(low, w.moved[i])
 	}
 	floor = low - w.near*math.Expm1(x[0])
 	scale := (shape + tail) * mean / shape
 	inverse := 1 / scale
 	edge, far := 0.0, 0.0
-	for i, r := range w.moved {
-		q := r - floor
-		edge += w.excesses[i].weight * fastLog(q+halfStep)
-		far += w.excesses[i].weight * fastLog(1+q*inverse)
+	// One logarithm for the product of neighbours of the same weight, as far as it stays a float64.
+	const most = 1e150
+	nearProduct, farProduct, weight := 1.0, 1.0, w.excesses[0].weight
+	for i := range w.excesses {
+		if of := w.excesses[i].weight; of != weight || nearProduct > most || farProduct > most {
+			edge += weight * fastLog(nearProduct)
+			far += weight * fastLog(farProduct)
+			nearProduct, farProduct, weight = 1, 1, of
+		}
+		q := moved[i] - floor
+		nearProduct *= q + halfStep
+		farProduct *= 1 + q*inverse
 	}
+	edge += weight * fastLog(nearProduct)
+	far += weight * fastLog(farProduct)
 	cost = (1-shape)*edge + (shape+tail)*far + w.total*(shape*math.Log(scale)+logBeta(shape, tail))
 	cost += square((x[2]-math.Log(usualShape))/shapeWidth)/2 + square((x[3]-math.Log(usualTail))/tailWidth)/2
 	return cost - x[0], floor // even in the floor itself
@@ -202,6 +214,7 @@ func (w *way) group(all []excess, weight float64) {
 			i += size
 		}
 	}
+	slices.SortStableFunc(w.excesses, func(a, b excess) int { return cmp.Compare(a.weight, b.weight) }) // as unlikely likes them
 }
 
 // enoughExcesses is how many delays tell what the law can. Of more, the least of every few count: they follow a law with

@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"math"
+
 	"meridian/clock"
 	"meridian/internal/show"
 	"meridian/trace"
@@ -31,27 +33,31 @@ func (s *Solved) worstOf(c *coverage, i int) *show.WorstBound {
 
 // messagesAround returns how long before an instant a clock had its last message, and how long after it the next; nil for none.
 func messagesAround(channels []trace.Channel, number int, at clock.HostTime) (since, until *int64) {
-	see := func(t clock.HostTime) {
-		d := clock.Sub(at, t)
-		if d >= 0 && (since == nil || d < *since) {
-			since = &d
-		}
-		if u := clock.Sub(t, at); u >= 0 && (until == nil || u < *until) {
-			until = &u
-		}
-	}
+	const none = math.MaxInt64
+	before, after := int64(none), int64(none)
 	for k := range channels {
 		c := &channels[k]
 		if c.From == c.To || c.From != number && c.To != number {
 			continue
 		}
 		for m := range c.Messages {
+			t := c.Messages[m].Received
 			if c.From == number {
-				see(c.Messages[m].Sent)
-			} else {
-				see(c.Messages[m].Received)
+				t = c.Messages[m].Sent
+			}
+			if d := clock.Sub(at, t); d >= 0 {
+				before = min(before, d)
+			}
+			if d := clock.Sub(t, at); d >= 0 {
+				after = min(after, d)
 			}
 		}
+	}
+	if before != none {
+		since = &before
+	}
+	if after != none {
+		until = &after
 	}
 	return since, until
 }
