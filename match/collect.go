@@ -18,7 +18,8 @@ type link struct {
 	block    []trace.Message
 }
 
-const linkBlock = 1 << 15
+// linkBlock is how many messages a block holds: so few that the room of the last ones is little beside all.
+const linkBlock = 1 << 13
 
 func (l *link) add(m trace.Message) {
 	if len(l.block) == cap(l.block) {
@@ -64,26 +65,24 @@ func (l *link) at(place int) *trace.Message {
 }
 
 // remove takes out the messages of findings, which lie in the link in their order, but those whose deviations are accepted: so many
-// does it return.
+// does it return. Messages before the first finding stay where they are, others move forward.
 func (l *link) remove(drop []*finding) (left int64) {
-	all := l.blocks()
-	l.full, l.block = nil, nil
-	place := 0
-	for _, block := range all {
-		for _, m := range block {
-			for len(drop) > 0 && place >= drop[0].to {
-				drop = drop[1:]
-			}
-			switch {
-			case len(drop) == 0 || place < drop[0].from:
-				l.add(m)
-			case drop[0].likely(m):
-				l.add(m)
-				left++
-			}
-			place++
+	kept := drop[0].from
+	for place, n := kept, l.length(); place < n; place++ {
+		for len(drop) > 0 && place >= drop[0].to {
+			drop = drop[1:]
 		}
+		m := *l.at(place)
+		if len(drop) > 0 && place >= drop[0].from {
+			if !drop[0].likely(m) {
+				continue
+			}
+			left++
+		}
+		*l.at(kept) = m
+		kept++
 	}
+	l.truncate(kept)
 	return left
 }
 
