@@ -52,7 +52,11 @@ func withLive(cmd *cobra.Command, args []string, under string, quiet, ends bool,
 	for i := range inputs {
 		in := &inputs[i]
 		pipe := copies.Pipe(in.Dir)
-		if in.New = pipe != ""; in.New && !quiet {
+		if in.New = pipe != ""; in.New {
+			// A copy that stays whole takes more of the disk, and nothing else.
+			in.Read = func(bytes int64) { _ = copies.Forget(in.Dir, bytes) }
+		}
+		if in.New && !quiet {
 			fmt.Fprintf(cmd.ErrOrStderr(), "meridian: following %s, by a copy at %s that is removed at the end\n", pipe, in.Dir)
 		}
 	}

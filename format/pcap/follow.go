@@ -281,6 +281,14 @@ func (f *Follower) Interfaces() []trace.Interface {
 	return f.r.Interfaces()
 }
 
+// Read returns up to which byte the file is not read again, but for its first HeadSize bytes.
+func (f *Follower) Read() int64 {
+	if f.r == nil {
+		return 0
+	}
+	return f.r.at
+}
+
 // Granularity returns the step of the stamps so far in ns, as [trace.Granularity] finds it; at least 1.
 func (f *Follower) Granularity() int64 {
 	if f.r != nil {

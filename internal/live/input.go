@@ -46,9 +46,10 @@ type input struct {
 	missed   int64       // when it was looked for elsewhere, by Session.elapsed
 	past     Loss        // of traces that were replaced
 
-	looked     bool // once: what comes after that is new
-	there      bool // the directory is
-	replaced   bool // the trace was put in the place of another
+	looked     bool        // once: what comes after that is new
+	forget     func(int64) // Input.Read; may be nil
+	there      bool        // the directory is
+	replaced   bool        // the trace was put in the place of another
 	began      bool
 	first      clock.HostTime // of its first event
 	event      trace.Event
@@ -85,7 +86,7 @@ type followed interface {
 }
 
 func newInput(s *Session, in Input) *input {
-	x := &input{s: s, dir: in.Dir, name: in.Host, derived: in.Derived, looked: in.New, host: -1, number: -1, subs: make(map[subKey]int)}
+	x := &input{s: s, dir: in.Dir, name: in.Host, derived: in.Derived, looked: in.New, forget: in.Read, host: -1, number: -1, subs: make(map[subKey]int)}
 	if IsCapture(in.Dir) {
 		x.capture = followCapture(in.Dir, s.warnings)
 	}
@@ -122,6 +123,9 @@ func (in *input) loss() Loss {
 
 // refresh looks whether the directory has grown.
 func (in *input) refresh() error {
+	if in.forget != nil && in.capture != nil {
+		in.forget(in.capture.Read())
+	}
 	if in.has && in.values == nil { // they are the follower's until it looks again
 		in.values = cloneValues(in.follower.Values())
 	}

@@ -34,6 +34,8 @@ type Input struct {
 	Dir     string
 	Derived bool // Host was made of Dir: traces in a directory of several have the names that they say
 	New     bool // all that is in it is new, whatever Options.FromEnd says
+	// Read, unless it is nil, is told now and then up to which byte a capture is not read again, but for its first pcap.HeadSize bytes.
+	Read func(bytes int64)
 }
 
 // Options say what is followed, and how. Only Inputs is required.

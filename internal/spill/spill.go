@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 	"unsafe"
@@ -52,15 +53,18 @@ type Memory struct {
 	onHeap int64 // bytes of arrays
 	large  bool  // the input is, for the limit
 	file   *os.File
-	length int64    // of the file
-	mapped [][]byte // its parts in order
-	rest   []byte   // of the last segment, not used yet
-	end    int64    // place of the end of rest in the file
+	length int64  // of the file
+	rest   []byte // of the last segment, not used yet
+	end    int64  // place of the end of rest in the file
 	pages  residency
 	err    error // the first one
 	quit   chan struct{}
 	done   sync.WaitGroup
 	freed  sync.WaitGroup // discards of arrays
+
+	// The file may make a change of its length wait until gigabytes are freed; unmapping must not wait for that.
+	mapping sync.Mutex
+	mapped  [][]byte // parts of the file in order
 }
 
 // New returns a memory that tries to keep the whole process within a limit in bytes. It makes its file in a scratch directory when the first
@@ -127,7 +131,7 @@ func (m *Memory) Make(length int) []byte {
 func (m *Memory) Free(array []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, b := range m.mapped {
+	for _, b := range m.parts() {
 		if holds(b, array) {
 			m.freed.Go(func() { discard(array[:cap(array)]) }) // gigabytes take a second
 			return
@@ -141,7 +145,7 @@ func (m *Memory) Drop() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.onHeap, m.rest = 0, nil
-	for _, b := range m.mapped {
+	for _, b := range m.parts() {
 		m.freed.Go(func() { discard(b) })
 	}
 }
@@ -195,7 +199,10 @@ func (m *Memory) grow(length int64) error {
 		return m.explain(err)
 	}
 	m.length += length
-	m.mapped, m.rest, m.end = append(m.mapped, b), b, m.length
+	m.rest, m.end = b, m.length
+	m.mapping.Lock()
+	defer m.mapping.Unlock()
+	m.mapped = append(m.mapped, b)
 	return nil
 }
 
@@ -251,11 +258,16 @@ func (m *Memory) trim(most int64) {
 	if m.pages.bytes() <= most {
 		return
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, b := range m.mapped {
+	for _, b := range m.parts() {
 		unmapPages(b)
 	}
+}
+
+// parts returns the mapped parts.
+func (m *Memory) parts() [][]byte {
+	m.mapping.Lock()
+	defer m.mapping.Unlock()
+	return slices.Clone(m.mapped)
 }
 
 // Close frees everything. No array may be used afterwards.
@@ -268,7 +280,7 @@ func (m *Memory) Close() error {
 	if m.file == nil {
 		return nil
 	}
-	for _, b := range m.mapped {
+	for _, b := range m.parts() {
 		unmap(b)
 	}
 	m.mapped, m.rest = nil, nil

@@ -13,12 +13,15 @@ import (
 )
 
 // Copies are files that grow by what comes through pipes, so that they can be followed as captures that grow. A pipe is read as soon as
-// something comes, whatever becomes of the copy. So its writer never waits for one that reads the copy, and the copy takes as much of the
-// disk as came.
+// something comes, whatever becomes of the copy. So its writer never waits for one that reads the copy. What was read of the copy
+// is taken from the disk ([Copies.Forget]), so that the copy takes what is still to be read, and some megabytes.
 //
 //	ssh HOST tcpdump -w - --> pipe --> DIR/0/stdin.pcap --> pcap.Follow
+//
+//	copy  | head | hole .............. | at most 8 MiB read | to be read |
 type Copies struct {
 	of      map[string]string // path of each pipe, by that of its copy
+	read    map[string]int64  // by copy: where its hole ends
 	running sync.WaitGroup
 	mu      sync.Mutex
 	left    int     // pipes that have not ended
@@ -30,6 +33,10 @@ const (
 	captureEnd = ".pcap"
 	// leastCapture is how many bytes the least header has: of pcap 24, a section of pcapng 28.
 	leastCapture = 24
+	// keptHead is how much of a copy's beginning stays on the disk, bytes: followers look whether it is the same file.
+	keptHead = 64 << 10
+	// forgotten is how much of a copy is taken from the disk at once, bytes.
+	forgotten = 8 << 20
 )
 
 // FollowPipes begins to copy the pipes among arguments, as [Spool] names them, and returns the arguments with the copies in their places.
@@ -41,7 +48,7 @@ func FollowPipes(ctx context.Context, args []string, dir *scratch.Dir, ended fun
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &Copies{of: make(map[string]string), left: len(pipes)}
+	c := &Copies{of: make(map[string]string), read: make(map[string]int64), left: len(pipes)}
 	for path, to := range pipes {
 		c.of[to] = path
 		c.running.Go(func() {
@@ -70,6 +77,23 @@ func (c *Copies) end(ctx context.Context, err error) (left int) {
 
 // Pipe returns the path of the pipe that a file is the copy of; "" if it is none.
 func (c *Copies) Pipe(file string) string { return c.of[file] }
+
+// Forget takes from the disk what was read of a copy, up to a byte, but for its first 64 KiB. It is called by one goroutine. Where the file
+// system has no holes, or the system is not Linux, the copy stays whole.
+func (c *Copies) Forget(file string, read int64) error {
+	from := max(c.read[file], keptHead)
+	to := read / forgotten * forgotten
+	if c.of[file] == "" || to <= from {
+		return nil
+	}
+	c.read[file] = to
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return makeHole(f, from, to-from)
+}
 
 // Wait waits until all pipes have ended, or ctx. The error joins those of pipes that could not be copied to their ends.
 func (c *Copies) Wait() error {
