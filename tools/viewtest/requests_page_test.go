@@ -19,6 +19,7 @@ func TestRequests(t *testing.T) {
 		{"RequestsAreSortedFilteredAndCounted", b.RequestsAreSortedFilteredAndCounted},
 		{"NumbersOfAStretchAreCompleteAndSaved", b.NumbersOfAStretchAreCompleteAndSaved},
 		{"WaitsForLocksAndForPacketsSentAgainAreSaidInWords", b.WaitsForLocksAndForPacketsSentAgainAreSaidInWords},
+		{"WhatIsNotSureOfAPathIsNotSaidAsIfItWere", b.WhatIsNotSureOfAPathIsNotSaidAsIfItWere},
 		{"WhatTheBoundsLeaveOpenIsSaidToBeUndecided", b.WhatTheBoundsLeaveOpenIsSaidToBeUndecided},
 	})
 }
@@ -86,6 +87,28 @@ func (b *panelBrowser) WhatTheBoundsLeaveOpenIsSaidToBeUndecided(t *testing.T) {
 			{ name: "work", host: 1, fromHost: -1, estimate: 40, low: 40, high: 40, beyondLow: 1, beyondHigh: 2 }, { name: "", host: 1, fromHost: 0, estimate: 20, low: 10, high: 50, beyondLow: 5, beyondHigh: 9 }], ...`+c.path+` }, (ns) => ns + "ns"))`)
 		if got[0] != c.total || got[1] != c.beyond {
 			t.Errorf("%s: %q, want %q and %q", name, got, c.total, c.beyond)
+		}
+	}
+}
+
+func (b *panelBrowser) WhatIsNotSureOfAPathIsNotSaidAsIfItWere(t *testing.T) {
+	l := b.load(t)
+	value[bool](l, `(Object.assign(globalThis.App, { about: { hosts: [{ name: "a" }, { name: "b" }] }, hostOf: (row) => globalThis.App.about.hosts[row] }), true)`)
+	for ask, want := range map[string]string{
+		// Of pieces those that can be the longest: a way from 5 to 50 beside 40 at a host, not beside 60.
+		`Path.longest([host(40), way(5, 50)]).length`:                   "2",
+		`Path.longest([host(60), way(5, 50)]).length`:                   "1",
+		`Path.longest([host(60), way(null, null)]).length`:              "2",
+		`Path.longest([host(40), host(39), way(1, 2)])[0].end`:          "40",
+		`said(-3, { impossible: true })`:                                "impossible, both ways took less than nothing. The messages are matched wrongly, or a clock was read wrongly.",
+		`said(-3, { impossible: false })`:                               "less than a step of the stamps.",
+		`said(3, {})`:                                                   "3ns both ways.",
+		`Path.itemName({ fromHost: -1, host: 1, name: "at the host" })`: "at the host b",
+	} {
+		got := value[string](l, `((host, way, said) => String(`+ask+`))((n) => ({ from: -1, begin: 0, end: n }), (low, high) => ({ from: 1, begin: 0, end: 9, low, high }),
+			(network, there) => Path.sentences({ request: { client: 0, server: 1, total: 9, network, there }, items: [{ name: "x", host: 0, fromHost: -1, low: 1, high: 1 }], total: [0], beyond: [], like: 0 }, (ns) => ns + "ns").total.split("a ↔ b: ")[1])`)
+		if got != want {
+			t.Errorf("%s: %q, want %q", ask, got, want)
 		}
 	}
 }

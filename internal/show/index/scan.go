@@ -1,11 +1,15 @@
 package index
 
-import "meridian/trace"
+import (
+	"meridian/clock"
+	"meridian/trace"
+)
 
 // Scanned is an event of [Index.Scan], valid until the next.
 type Scanned struct {
 	Event  int64
-	At     int64 // ns since the origin
+	At     int64          // ns since the origin
+	Stamp  clock.HostTime // of its host's clock
 	Row    int
 	Class  int
 	Phase  trace.Phase
@@ -54,7 +58,7 @@ func scanOf(x eventSource, n int, from int64, wanted func(class int) bool, see f
 		if !want[h.class] {
 			return true, nil
 		}
-		s.Event, s.At, s.Row, s.Class, s.Phase, s.coded = number, h.at, h.row, int(h.class), trace.Phase(h.flags&phaseBits), *values
+		s.Event, s.At, s.Stamp, s.Row, s.Class, s.Phase, s.coded = number, h.at, h.recorded, h.row, int(h.class), trace.Phase(h.flags&phaseBits), *values
 		return true, see(&s)
 	})
 }

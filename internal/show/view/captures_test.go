@@ -13,7 +13,10 @@ import (
 )
 
 // captures is what client, server and db captured: packets, and nothing of threads.
-type captures struct{ records []trace.TimelineEvent }
+type captures struct {
+	records []trace.TimelineEvent
+	later   clock.TimelineTime // by which messages lie elsewhere than their packets: their clocks are known better when they are found
+}
 
 const (
 	capturesBegin = int64(1e18)
@@ -39,6 +42,25 @@ func (c *captures) packet(from, to int, port uint64, at int64, seq, length, ack 
 		e.Values = []trace.Value{trace.OfText("TCP"), trace.OfText(hosts[from]), trace.OfUint(ports[0]), trace.OfText(hosts[to]), trace.OfUint(ports[1]), trace.OfUint(length),
 			trace.OfUint(seq), trace.OfUint(ack), trace.OfText("."), trace.OfUint(uint64(at) % 65536), trace.OfText(http)}
 		c.records = append(c.records, e)
+		m := e
+		m.Stream, m.Class, m.Values, m.Flow, m.Role = 3+host, 1+i, nil, uint64(len(c.records)/4+1), []trace.Role{trace.Sends, trace.Receives}[i]
+		m.Time, m.Low, m.High = m.Time+c.later, m.Low+c.later, m.High+c.later
+		c.records = append(c.records, m)
+	}
+}
+
+// TestPacketsAreNoMessagesAsWellWhereClocksWereKnownBetterLater has a timeline as it grows.
+func TestPacketsAreNoMessagesAsWellWhereClocksWereKnownBetterLater(t *testing.T) {
+	t.Parallel()
+	c := captures{later: 8}
+	for i := range int64(3) {
+		n := uint64(i)
+		c.packet(0, 1, 40002, i*10*capturedMs, 1+80*n, 80, 1+100*n, "")
+		c.packet(1, 0, 40002, i*10*capturedMs+capturedMs, 1+100*n, 100, 81+80*n, "")
+	}
+	list, err := c.timeline(t).Requests(RequestQuery{})
+	if err != nil || list.Count != 3 || list.Requests[0].Peer == "" {
+		t.Errorf("%d requests, want the 3 of the connection: %+v, %v", list.Count, list, err)
 	}
 }
 
@@ -53,7 +75,7 @@ func (c *captures) timeline(t *testing.T) *Timeline {
 		}
 		packet.Fields = append(packet.Fields, trace.Field{Name: name, Type: trace.Type{Kind: kind, Bits: 64}})
 	}
-	l.Classes = []trace.Class{packet}
+	l.Classes = []trace.Class{packet, {Name: "send", Category: "messages"}, {Name: "receive", Category: "messages"}}
 	for h, host := range []string{"client", "server", "db"} {
 		m := clock.Identity()
 		if h > 0 {
@@ -65,6 +87,9 @@ func (c *captures) timeline(t *testing.T) *Timeline {
 		}
 		l.Hosts, l.Maps = append(l.Hosts, host), append(l.Maps, trace.HostMap{Host: h, Map: &m})
 		l.Streams = append(l.Streams, trace.Stream{Name: "packets", Host: host, Parent: -1})
+	}
+	for _, host := range l.Hosts {
+		l.Streams = append(l.Streams, trace.Stream{Name: "messages", Host: host, Kind: trace.Messages, Parent: -1})
 	}
 	slices.SortStableFunc(c.records, func(a, b trace.TimelineEvent) int { return cmp.Compare(a.Time, b.Time) })
 	x, err := NewTimeline(indextest.Build(t, l, "", nil, func(b *index.Builder) error {

@@ -1,10 +1,12 @@
 package view
 
 import (
+	"cmp"
 	"errors"
 	"net/netip"
 	"slices"
 
+	"meridian/clock"
 	"meridian/internal/cause"
 	"meridian/internal/cause/thread"
 	"meridian/internal/cause/wire"
@@ -17,10 +19,12 @@ import (
 // wires are the packets of a timeline.
 type wires struct {
 	set     *wire.Set
-	row     map[int]int           // of each host, the row that stands for its packets
-	stamps  [][]int64             // of each host, the instants of its TCP packets
-	others  []map[int64]int32     // of each host, the instants of other packets, with their connection
-	local   []map[netip.Addr]bool // of each host, its addresses
+	row     map[int]int                // of each host, the row that stands for its packets
+	stamps  [][]int64                  // of each host, the instants of its TCP packets
+	marks   [][]clock.HostTime         // and what its clock showed then
+	others  []map[clock.HostTime]int32 // of each host, what its clock showed for other packets, with their connection
+	ends    []markedEnd                // of messages, in order of their events
+	local   []map[netip.Addr]bool      // of each host, its addresses
 	numbers map[[2]netip.AddrPort]int32
 	found   []wire.Request
 	world   *thread.World
@@ -135,7 +139,7 @@ func (r *packetReader) read(e *index.Scanned, host int) (p wire.Packet, from, to
 func readWires(t causeSource, a *index.About, m *cause.Model, first int64, most, ofThreads int) (*wires, error) {
 	r := newPacketReader(t, a)
 	threads := newThreadReader(t, a, m)
-	w := &wires{set: wire.NewSet(), row: make(map[int]int), stamps: make([][]int64, len(a.Hosts)), others: make([]map[int64]int32, len(a.Hosts)),
+	w := &wires{set: wire.NewSet(), row: make(map[int]int), stamps: make([][]int64, len(a.Hosts)), others: make([]map[clock.HostTime]int32, len(a.Hosts)), marks: make([][]clock.HostTime, len(a.Hosts)),
 		local: make([]map[netip.Addr]bool, len(a.Hosts)), numbers: make(map[[2]netip.AddrPort]int32)}
 	for h := range a.Hosts {
 		w.local[h] = make(map[netip.Addr]bool)
@@ -148,9 +152,14 @@ func readWires(t causeSource, a *index.About, m *cause.Model, first int64, most,
 	byKernel := make([]bool, len(a.Hosts)) // the kernel's packets are recorded: those of a capture are the same
 	left, leftOfThreads := most, ofThreads
 	var captured []capturedPacket
-	wanted := func(class int) bool { return r.wants(class) || threads.wants(class) }
+	ofMessages := func(class int) bool { return a.Classes[class].Category == "messages" }
+	wanted := func(class int) bool { return r.wants(class) || threads.wants(class) || ofMessages(class) }
 	err := t.Scan(first, wanted, func(e *index.Scanned) error {
 		host := a.Rows[e.Row].Host
+		if ofMessages(e.Class) {
+			w.ends = append(w.ends, markedEnd{e.Event, e.Stamp})
+			return nil
+		}
 		if threads.wants(e.Class) {
 			if leftOfThreads--; leftOfThreads < 0 {
 				w.upTo = max(e.At, 1)
@@ -168,12 +177,12 @@ func readWires(t causeSource, a *index.About, m *cause.Model, first int64, most,
 		}
 		switch {
 		case udp:
-			w.other(host, e.At, from, to)
+			w.other(host, e.Stamp, from, to)
 		case r.classes[e.Class].kernel:
 			byKernel[host] = true
-			return threads.packet(e, w.add(p, from, to))
+			return threads.packet(e, w.add(p, e.Stamp, from, to))
 		default:
-			captured = append(captured, capturedPacket{p, from, to})
+			captured = append(captured, capturedPacket{p, e.Stamp, from, to})
 		}
 		return nil
 	})
@@ -194,6 +203,7 @@ func readWires(t causeSource, a *index.About, m *cause.Model, first int64, most,
 
 type capturedPacket struct {
 	wire.Packet
+	mark     clock.HostTime
 	from, to netip.AddrPort
 }
 
@@ -230,26 +240,48 @@ func (w *wires) addCaptured(list []capturedPacket, byKernel []bool, world *threa
 			if len(x.HTTP) > 0 {
 				w.set.Name(x.from, x.to, x.Host, x.Seq, x.HTTP)
 			}
-			w.stamps[x.Host] = append(w.stamps[x.Host], x.At)
+			w.mark(x.Host, x.At, x.mark)
 			continue
 		}
-		world.Packet(world.Host(x.Host, x.Row), w.add(x.Packet, x.from, x.to), thread.Captured)
+		world.Packet(world.Host(x.Host, x.Row), w.add(x.Packet, x.mark, x.from, x.to), thread.Captured)
 	}
 	for h := range w.stamps {
 		slices.Sort(w.stamps[h])
+		slices.Sort(w.marks[h])
 	}
 }
 
-func (w *wires) add(p wire.Packet, from, to netip.AddrPort) *wire.Packet {
+// markedEnd is the end of a message with what its host's clock showed. Where the timeline grew, its instant is by a later estimate than
+// that of its packet.
+type markedEnd struct {
+	event int64
+	mark  clock.HostTime
+}
+
+// mark notes the instant of a TCP packet.
+func (w *wires) mark(host int, at int64, mark clock.HostTime) {
+	w.stamps[host], w.marks[host] = append(w.stamps[host], at), append(w.marks[host], mark)
+}
+
+// markOf returns what the clock of a message's end showed; false for one that an event of another kind has.
+func (w *wires) markOf(event int64) (clock.HostTime, bool) {
+	i, found := slices.BinarySearchFunc(w.ends, event, func(x markedEnd, event int64) int { return cmp.Compare(x.event, event) })
+	if !found {
+		return 0, false
+	}
+	return w.ends[i].mark, true
+}
+
+func (w *wires) add(p wire.Packet, mark clock.HostTime, from, to netip.AddrPort) *wire.Packet {
 	if _, known := w.row[p.Host]; !known {
 		w.row[p.Host] = p.Row
 	}
-	w.stamps[p.Host] = append(w.stamps[p.Host], p.At)
+	w.mark(p.Host, p.At, mark)
 	return w.set.Add(p, from, to)
 }
 
 // other notes a packet that is not of TCP.
-func (w *wires) other(host int, at int64, from, to netip.AddrPort) {
+func (w *wires) other(host int, mark clock.HostTime, from, to netip.AddrPort) {
 	key := [2]netip.AddrPort{from, to}
 	if from.Compare(to) > 0 {
 		key = [2]netip.AddrPort{to, from}
@@ -260,23 +292,36 @@ func (w *wires) other(host int, at int64, from, to netip.AddrPort) {
 		w.numbers[key] = n
 	}
 	if w.others[host] == nil {
-		w.others[host] = make(map[int64]int32)
+		w.others[host] = make(map[clock.HostTime]int32)
 	}
-	w.others[host][at] = n
+	w.others[host][mark] = n
 }
 
 // replace takes the messages out that are TCP's packets, puts those of the connections in, and tells apart the conversations of others.
 func (w *wires) replace(m *cause.Model) {
-	is := func(host int, at int64) bool {
-		_, found := slices.BinarySearch(w.stamps[host], at)
-		return found
+	is := func(host int, at, event int64) bool {
+		if _, found := slices.BinarySearch(w.stamps[host], at); found {
+			return true
+		}
+		mark, known := w.markOf(event)
+		if known {
+			_, known = slices.BinarySearch(w.marks[host], mark)
+		}
+		return known
 	}
 	m.Messages = slices.DeleteFunc(m.Messages, func(x cause.Message) bool {
-		return is(m.Hosts[x.From], x.Sent) && is(m.Hosts[x.To], x.Received)
+		return is(m.Hosts[x.From], x.Sent, x.SentEvent) && is(m.Hosts[x.To], x.Received, x.ReceivedEvent)
 	})
+	of := func(host int, event int64) int32 {
+		mark, known := w.markOf(event)
+		if !known {
+			return 0
+		}
+		return w.others[host][mark]
+	}
 	for i := range m.Messages {
 		x := &m.Messages[i]
-		if n := w.others[m.Hosts[x.From]][x.Sent]; n != 0 && n == w.others[m.Hosts[x.To]][x.Received] {
+		if n := of(m.Hosts[x.From], x.SentEvent); n != 0 && n == of(m.Hosts[x.To], x.ReceivedEvent) {
 			x.Conversation = -n
 		}
 	}
@@ -286,6 +331,7 @@ func (w *wires) replace(m *cause.Model) {
 		}
 		m.Messages = append(m.Messages, w.message(p.Other, p))
 	})
+	w.ends, w.marks, w.others = nil, nil, nil
 }
 
 // message is a packet that was received.

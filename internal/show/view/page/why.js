@@ -46,7 +46,7 @@ export function reasons(known, duration) {
   }
   const quick = ways.filter((p) => p.roundTrip !== null).sort((a, b) => (a.roundTrip ?? 0) - (b.roundTrip ?? 0))[0];
   if (quick && quick.roundTrip !== null && width !== null && (least ?? width) >= quick.roundTrip / 4) {
-    list.push([`The quickest round trip with ${names(quick.other)} took ${duration(quick.roundTrip)}: one exchange tells no more than half of that.`,
+    list.push([`The quickest message to ${names(quick.other)} and the quickest back took ${duration(quick.roundTrip)} together: one exchange tells no more than half of that.`,
       "A shorter route, or stamps nearer to the wire, would narrow it."]);
   }
   if (known.connected.length && !known.connected.some((h) => names(h) === known.reference)) {
