@@ -24,6 +24,20 @@ type Message struct {
 	Sent, Received           int64
 	SentEvent, ReceivedEvent int64
 	Conversation             int32 // that it is a part of, such as a TCP connection; 0 where not known
+	// On are the rows on which its ends lie, and 1 more; 0 is From or To, which stand for all rows of packets of their hosts.
+	On [2]int32
+}
+
+// rows returns on which rows a message's ends lie.
+func (x *Message) rows() (from, to int) {
+	from, to = x.From, x.To
+	if x.On[0] > 0 {
+		from = int(x.On[0]) - 1
+	}
+	if x.On[1] > 0 {
+		to = int(x.On[1]) - 1
+	}
+	return from, to
 }
 
 // Slice is a stretch of work, or a state, on a row. Of two that overlap the deeper one says more.

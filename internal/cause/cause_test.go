@@ -420,6 +420,23 @@ func TestExchangesAlternateAndOverlapsAreToldApart(t *testing.T) {
 	}
 }
 
+func TestMessagesOfAPathLieOnTheRowsOfTheirPackets(t *testing.T) {
+	t.Parallel()
+	// Rows 0 and 1 stand for all packets of two hosts; these lie on rows 2 and 3.
+	there := Message{From: 0, To: 1, Sent: 10, Received: 20, Conversation: 1, On: [2]int32{3, 4}}
+	back := Message{From: 1, To: 0, Sent: 30, Received: 40, Conversation: 1, On: [2]int32{4, 3}}
+	m := &Model{Hosts: []int{0, 1, 0, 1}, Messages: []Message{there, back}, Slices: func(int, int64, int64) []Slice { return nil }}
+	var ways [][2]int
+	for _, p := range NewPaths(m, nil).Of(&Request{Kind: KindExchange, Client: 0, Server: 1, Class: -1, Begin: 10, End: 40, There: there, Back: back, Served: -1, Conversation: 1}) {
+		if p.From >= 0 {
+			ways = append(ways, [2]int{p.From, p.Row})
+		}
+	}
+	if want := [][2]int{{2, 3}, {3, 2}}; !slices.Equal(ways, want) {
+		t.Errorf("messages go between rows %v, not %v", ways, want)
+	}
+}
+
 func TestManyUnboundedMessagesDoNotOverflow(t *testing.T) {
 	m := &Model{Hosts: []int{0, 1}}
 	var pieces []Piece

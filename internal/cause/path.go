@@ -19,6 +19,8 @@ type Piece struct {
 	Wait       Wait
 	Detail     string    // of a state: the call, or who had the processor
 	Less       []Shorter // of a piece that was cut where a wait on another clock began: by what it is uncertain
+	// Loose says of a message's sending and receiving that the thread is not known: the row is the packet's.
+	Loose [2]bool
 }
 
 // Length is how long the piece took, by the estimate: exact for a piece on one host.
@@ -119,7 +121,8 @@ func (w *walk) add(x Piece) {
 }
 
 func (w *walk) way(x *Message, depth int) {
-	w.add(Piece{Row: x.To, From: x.From, Begin: x.Sent, End: x.Received, Class: -1, Depth: depth})
+	from, to := x.rows()
+	w.add(Piece{Row: to, From: from, Begin: x.Sent, End: x.Received, Class: -1, Depth: depth})
 }
 
 // request walks all of a request.

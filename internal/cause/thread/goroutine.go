@@ -39,6 +39,7 @@ func (h *Host) Goroutine(at int64, program int, id int64, row int, is GoState, r
 	n := h.goroutine(goroutineID{program, id})
 	t := h.thread(n)
 	t.row = row
+	h.rows[row] = true
 	var before *state
 	if len(t.states) > 0 {
 		before = &t.states[len(t.states)-1]

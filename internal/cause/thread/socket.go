@@ -71,31 +71,49 @@ func (h *Host) reader(p *packet) (transfer, bool) {
 	return transferOf(h.read[wayOf(p.Packet)], p.Seq+p.Length-1, p.At)
 }
 
-// rowOf returns the row of a thread, or the host's where it has none.
-func (h *Host) rowOf(tid int32) int {
+// rowOf returns the row of a thread; the host's, and false, where it has none.
+func (h *Host) rowOf(tid int32) (int, bool) {
 	if t := h.threads[tid]; t != nil && t.row >= 0 {
-		return t.row
+		return t.row, true
 	}
-	return h.row
+	return h.row, false
 }
 
-// sender returns the row of the thread that sent a packet, the host's where it is not known.
-func (h *Host) sender(p *packet) int {
+// sender returns the row of the thread that sent a packet. Where it is not known it is loose: the row of what last wrote to the connection,
+// else the packet's.
+func (h *Host) sender(p *packet) (row int, loose bool) {
 	if x, known := h.writer(p); known {
-		return h.rowOf(x.tid)
+		if row, known := h.rowOf(x.tid); known {
+			return row, false
+		}
 	}
 	if p.inCall && p.Length > 0 {
-		return h.rowOf(p.tid)
+		if row, known := h.rowOf(p.tid); known {
+			return row, false
+		}
 	}
-	return h.row
+	return h.near(wayOf(p.Packet), p), true
 }
 
-// receiver returns the row of the thread that read a packet, the host's where it is not known.
-func (h *Host) receiver(p *packet) int {
+// receiver returns the row of the thread that read a packet. Where it is not known it is loose: the row of what last wrote to the connection,
+// else the packet's.
+func (h *Host) receiver(p *packet) (row int, loose bool) {
 	if x, known := h.reader(p); known {
-		return h.rowOf(x.tid)
+		if row, known := h.rowOf(x.tid); known {
+			return row, false
+		}
 	}
-	return h.row
+	return h.near(wayOf(p.Packet).back(), p), true
+}
+
+// near returns the row of what last wrote to a connection, else that of a packet of it.
+func (h *Host) near(k way, p *packet) int {
+	if who, known := h.owner[k]; known {
+		if row, known := h.rowOf(who); known {
+			return row
+		}
+	}
+	return p.Row
 }
 
 // kept goes over the time from the end of the call that wrote a packet to its sending at t: by a window, by pacing or by Nagle's rule.

@@ -84,24 +84,43 @@ func TestARequestThatWasNotReadYetIsQueued(t *testing.T) {
 
 func TestArrowsEndAtTheThreadsThatWroteAndRead(t *testing.T) {
 	t.Parallel()
-	s := asked(9000)
-	s.on(1, 5, func(_ *World, h *Host, _ *wire.Set) { h.Row(server1, 7); h.Row(222, 8) })
-	s.on(0, 5, func(_ *World, h *Host, _ *wire.Set) { h.Row(client1, 5) })
-	s.wrote(0, 1, 1005, client1, 1, 16)
-	s.read(0, 1, 1130, server1, 1, 16)
-	s.wrote(1, 0, 9005, server1, 1, 16)
-	s.read(1, 0, 9140, client1, 1, 16)
-	w, set := s.playHosts([]int{0, 1, 2, 0, 0, 0, 0, 1, 1})
-	list := set.Requests()
-	pieces, _ := w.Path(&list[0])
-	var ways [][2]int
-	for _, p := range pieces {
-		if p.From >= 0 {
-			ways = append(ways, [2]int{p.From, p.Row})
+	const packets = 2 // the row of the server's packets, which is not the first of its host
+	for name, c := range map[string]struct {
+		threads, bytes bool
+		want           [][2]int
+	}{
+		"by what was written and read":          {true, true, [][2]int{{5, 7}, {7, 5}}},
+		"by the threads that the path leads to": {true, false, [][2]int{{5, 7}, {7, 5}}},
+		"without rows of threads":               {false, false, [][2]int{{0, packets}, {packets, 0}}},
+	} {
+		s := asked(9000)
+		if c.threads {
+			s.on(1, 5, func(_ *World, h *Host, _ *wire.Set) { h.Row(server1, 7); h.Row(222, 8) })
+			s.on(0, 5, func(_ *World, h *Host, _ *wire.Set) { h.Row(client1, 5) })
 		}
-	}
-	if want := [][2]int{{5, 7}, {7, 5}}; !slices.Equal(ways, want) {
-		t.Errorf("packets go between rows %v, not %v", ways, want)
+		if c.bytes {
+			s.wrote(0, 1, 1005, client1, 1, 16)
+			s.read(0, 1, 1130, server1, 1, 16)
+			s.wrote(1, 0, 9005, server1, 1, 16)
+			s.read(1, 0, 9140, client1, 1, 16)
+		}
+		w, set := s.playHosts([]int{0, 1, 1, 0, 0, 0, 0, 1, 1})
+		for _, p := range w.of {
+			if p.Host == 1 {
+				p.Row = packets
+			}
+		}
+		list := set.Requests()
+		pieces, _ := w.Path(&list[0])
+		var ways [][2]int
+		for _, p := range pieces {
+			if p.From >= 0 {
+				ways = append(ways, [2]int{p.From, p.Row})
+			}
+		}
+		if !slices.Equal(ways, c.want) {
+			t.Errorf("%s: packets go between rows %v, not %v", name, ways, c.want)
+		}
 	}
 }
 

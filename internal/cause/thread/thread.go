@@ -117,7 +117,8 @@ func (w way) back() way { return way{w.connection, 1 - w.direction} }
 // Host is one host's events. Methods that add are called in the order of its clock.
 type Host struct {
 	number   int
-	row      int // that stands for the host
+	row      int          // that stands for the host
+	rows     map[int]bool // of threads
 	threads  map[int32]*thread
 	wakes    []wake
 	tenures  map[int32][]tenure
@@ -169,7 +170,7 @@ func NewWorld(hosts int, m *cause.Model) *World {
 // Host returns a host, whose row is one of it.
 func (w *World) Host(number, row int) *Host {
 	if w.hosts[number] == nil {
-		w.hosts[number] = &Host{number: number, row: row, threads: make(map[int32]*thread), tenures: make(map[int32][]tenure), cpus: make(map[int32]*processor),
+		w.hosts[number] = &Host{number: number, row: row, rows: make(map[int]bool), threads: make(map[int32]*thread), tenures: make(map[int32][]tenure), cpus: make(map[int32]*processor),
 			received: make(map[way][]*packet), sent: make(map[way][]*packet), owner: make(map[way]int32), words: make(map[uint64]map[int32]bool), releases: make(map[uint64][]release),
 			wrote: make(map[way][]transfer), read: make(map[way][]transfer), asked: make(map[blockKey]block), goroutines: make(map[goroutineID]int32), on: make(map[int32]int32)}
 	}
@@ -196,7 +197,12 @@ func (h *Host) thread(tid int32) *thread {
 }
 
 // Row notes the row of a thread.
-func (h *Host) Row(tid int32, row int) { h.thread(tid).row = row }
+func (h *Host) Row(tid int32, row int) {
+	if t := h.thread(tid); t.row != row {
+		t.row = row
+		h.rows[row] = true
+	}
+}
 
 func (h *Host) cpu(n int32) *processor {
 	p := h.cpus[n]

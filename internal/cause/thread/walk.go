@@ -32,6 +32,7 @@ type waiter struct {
 	tid   int32
 	wait  cause.Wait
 	depth int
+	at    *packet // whose row stands for the host where no thread has one; nil: the host's
 }
 
 // Path returns the critical path of a request, from its first packet to its last; false where the hosts' events do not tell.
@@ -42,7 +43,7 @@ func (w *World) Path(r *wire.Request) ([]cause.Piece, bool) {
 	}
 	x := &walk{World: w}
 	h := w.hosts[last.Host]
-	client := waiter{h: h, tid: h.owner[wayOf(asked.Packet)]}
+	client := waiter{h: h, tid: h.owner[wayOf(asked.Packet)], at: asked}
 	switch q, came := w.other(last), w.other(asked); {
 	case q != nil && came != nil && q.At < came.At: // the reply was not one to this
 		return nil, false
@@ -55,8 +56,9 @@ func (w *World) Path(r *wire.Request) ([]cause.Piece, bool) {
 	}
 	from := w.of[r.First].At
 	t, who := x.sent(client, asked, from)
-	x.thread(waiter{h: h, tid: who}, t, from, nil)
+	x.thread(waiter{h: h, tid: who, at: asked}, t, from, nil)
 	slices.Reverse(x.pieces)
+	x.tie()
 	return x.pieces, true
 }
 
@@ -68,6 +70,7 @@ func (w *World) Between(host int, tid int32, from, to int64) ([]cause.Piece, boo
 	x := &walk{World: w}
 	x.thread(waiter{h: w.hosts[host], tid: tid}, to, from, nil)
 	slices.Reverse(x.pieces)
+	x.tie()
 	return x.pieces, true
 }
 
@@ -75,16 +78,42 @@ func (w *walk) add(of waiter, s cause.State, from, to int64, detail string) {
 	if to <= from {
 		return
 	}
-	row := of.h.row
-	if t := of.h.threads[of.tid]; t != nil && t.row >= 0 {
-		row = t.row
+	row, known := of.h.rowOf(of.tid)
+	if !known && of.at != nil {
+		row = of.at.Row
 	}
 	w.pieces = append(w.pieces, cause.Piece{Row: row, From: -1, Begin: from, End: to, Class: -1, Depth: of.depth, State: s, Wait: of.wait, Detail: detail})
 }
 
 // way adds a packet on its way, from thread to thread where these are known.
 func (w *walk) way(sent, received *packet, depth int) {
-	w.pieces = append(w.pieces, cause.Piece{Row: w.hosts[received.Host].receiver(received), From: w.hosts[sent.Host].sender(sent), Begin: sent.At, End: received.At, Class: -1, Depth: depth})
+	p := cause.Piece{Begin: sent.At, End: received.At, Class: -1, Depth: depth}
+	p.From, p.Loose[0] = w.hosts[sent.Host].sender(sent)
+	p.Row, p.Loose[1] = w.hosts[received.Host].receiver(received)
+	w.pieces = append(w.pieces, p)
+}
+
+// tie leads messages of which the thread is not known to the thread that the path goes on with there, before the sending or after the receiving.
+func (w *walk) tie() {
+	thread := func(i, host int) (int, bool) {
+		if i < 0 || i >= len(w.pieces) || w.pieces[i].From >= 0 {
+			return 0, false
+		}
+		row := w.pieces[i].Row
+		return row, w.model.Hosts[row] == host && w.hosts[host].rows[row]
+	}
+	for i := range w.pieces {
+		p := &w.pieces[i]
+		if p.From < 0 {
+			continue
+		}
+		if row, is := thread(i-1, w.model.Hosts[p.From]); is && p.Loose[0] {
+			p.From = row
+		}
+		if row, is := thread(i+1, w.model.Hosts[p.Row]); is && p.Loose[1] {
+			p.Row = row
+		}
+	}
 }
 
 // named says which packet one is.
@@ -119,7 +148,7 @@ func (w *walk) thread(of waiter, t, bound int64, request *packet) {
 		switch s.kind {
 		case running:
 			if s.thread > 0 && of.h.threads[s.thread] != nil {
-				w.thread(waiter{h: of.h, tid: s.thread, wait: of.wait, depth: of.depth}, t, from, nil)
+				w.thread(waiter{h: of.h, tid: s.thread, wait: of.wait, depth: of.depth, at: of.at}, t, from, nil)
 			} else {
 				w.add(of, cause.CPU, from, t, "")
 			}
@@ -221,7 +250,7 @@ func (w *walk) blocked(of waiter, th *thread, i int, from, t, bound int64, reque
 	case of.h.mayBeDisk(s, &c, from, t):
 		w.add(of, cause.Disk, from, t, cmp.Or(of.h.disk(of.tid, from, t), c.name))
 	case context == InThread && waker > 0 && waker != of.tid && of.depth < mostDepth:
-		next := waiter{h: of.h, tid: waker, wait: of.wait, depth: of.depth + 1}
+		next := waiter{h: of.h, tid: waker, wait: of.wait, depth: of.depth + 1, at: of.at}
 		if next.wait == cause.NoWait {
 			// A word for which one thread alone ever waits is where that thread is parked; what others wait for too is a lock.
 			if next.wait = cause.ForThread; c.name == "futex" && len(of.h.words[c.word]) > 1 || s.left&rtLock != 0 {
@@ -283,7 +312,7 @@ func (w *walk) answered(of waiter, p *packet, begun, from, bound int64, request 
 		w.add(of, cause.AskerUnknown, from, at, "")
 		return from
 	}
-	w.thread(waiter{h: of.h, tid: who, wait: cause.ForThread, depth: of.depth + 1}, at, from, nil)
+	w.thread(waiter{h: of.h, tid: who, wait: cause.ForThread, depth: of.depth + 1, at: of.at}, at, from, nil)
 	return from
 }
 
@@ -347,7 +376,7 @@ func (w *walk) arrived(of waiter, p *packet, bound int64) (int64, int32) {
 // away goes from the sending of a reply back to the arrival of its request.
 func (w *walk) away(q, request *packet, depth int) {
 	h := w.hosts[q.Host]
-	of := waiter{h: h, tid: q.tid, depth: depth}
+	of := waiter{h: h, tid: q.tid, depth: depth, at: request}
 	t := q.At
 	if !q.inCall {
 		if who, known := h.owner[wayOf(q.Packet)]; known {
@@ -395,7 +424,7 @@ func (w *walk) held(of waiter, s *packet, t, bound int64) (int64, int32) {
 	if q.At-d.At > delayedACK {
 		state = cause.DelayedACK
 	}
-	w.add(waiter{h: w.hosts[q.Host], tid: -1, depth: of.depth + 1}, state, d.At, q.At, "")
+	w.add(waiter{h: w.hosts[q.Host], tid: -1, depth: of.depth + 1, at: d}, state, d.At, q.At, "")
 	w.way(w.other(d), d, of.depth)
 	return w.sent(of, w.other(d), bound)
 }
@@ -422,5 +451,5 @@ func (w *walk) sent(of waiter, s *packet, bound int64) (int64, int32) {
 	if s.At <= bound {
 		return bound, who
 	}
-	return w.held(waiter{h: of.h, tid: who, wait: of.wait, depth: of.depth}, s, s.At, bound)
+	return w.held(waiter{h: of.h, tid: who, wait: of.wait, depth: of.depth, at: s}, s, s.At, bound)
 }

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
 
@@ -54,10 +55,28 @@ func TestThePathThroughThreadsNamesThePacketAndTheLock(t *testing.T) {
 		if len(p.Beyond) != 1 || p.Items[p.Beyond[0]].Name != c.name || p.Items[p.Beyond[0]].Host != c.host {
 			t.Errorf("request %d: %v of %+v is beyond like requests", i, p.Beyond, p.Items)
 		}
+		if where := disjoint(p.Pieces); where != "" {
+			t.Errorf("request %d: %s", i, where)
+		}
 		if !reflect.DeepEqual(p.Locks, c.locks) {
 			t.Errorf("request %d: locks are %+v, want %+v", i, p.Locks, c.locks)
 		}
 	}
+}
+
+// disjoint says where a message of a path does not begin or end on the row that the path has before or after it.
+func disjoint(pieces []Piece) string {
+	for i := 1; i < len(pieces); i++ {
+		p, q := &pieces[i-1], &pieces[i]
+		ends, begins := p.Row, q.From
+		if q.From < 0 {
+			begins = q.Row
+		}
+		if (p.From >= 0 || q.From >= 0) && ends != begins {
+			return fmt.Sprintf("%+v ends on row %d, and %+v begins on row %d", *p, ends, *q, begins)
+		}
+	}
+	return ""
 }
 
 func TestALockIsHeldAcrossHostsWhereItsHolderWaitedForAnother(t *testing.T) {

@@ -337,7 +337,7 @@ func (w *wires) replace(m *cause.Model) {
 // message is a packet that was received.
 func (w *wires) message(sent, received *wire.Packet) cause.Message {
 	return cause.Message{From: w.row[sent.Host], To: w.row[received.Host], Sent: sent.At, Received: received.At, SentEvent: sent.Event, ReceivedEvent: received.Event,
-		Conversation: received.Connection + 1}
+		Conversation: received.Connection + 1, On: [2]int32{int32(sent.Row) + 1, int32(received.Row) + 1}}
 }
 
 // lostOf sums requests without a reply up; nil where there are none.
