@@ -237,6 +237,16 @@ func (b *panelBrowser) RawTimeCountsAndListsInversionsAndKeepsAllHostsInSight(t 
 		p.until(fmt.Sprintf(`document.querySelector(".raw-said").textContent.includes("%d of 160 messages were received before they were sent")`, len(s.raw())), kind+": the panel does not count them")
 		// What was in sight on each host still is.
 		p.draws(`[0, 1, 2].every((c) => [20000000, 21000000].every((at) => { const x = meridian.x(at, c); return x >= 0 && x <= meridian.plot.width; }))`, kind+": a host is out of sight in raw time")
+		// Their lines are of another colour and pattern than those of messages in order, and the corner says what they are.
+		p.draws(`(() => {
+			const c = document.getElementById("rows"), d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data, want = css(meridian.theme.inverted), plain = css(meridian.theme.message);
+			let backwards = 0, forwards = 0, corner = 0;
+			for (let i = 0; i < d.length; i += 4) {
+				if (near(d.subarray(i, i + 3), want, 40)) { backwards++; if (i / 4 / c.width > c.height - 24 * devicePixelRatio) corner++; }
+				if (near(d.subarray(i, i + 3), plain, 40)) forwards++;
+			}
+			return backwards > 200 && forwards > 200 && corner > 50;
+		})()`, kind+": inverted messages look like others, or are not explained")
 		p.shots("raw-inverted-" + kind)
 		p.click("#do-raw", "")
 		p.shows(viewFrom, viewTo, kind+": the view does not come back")

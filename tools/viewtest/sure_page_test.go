@@ -140,6 +140,8 @@ func (b *panelBrowser) ColoursCanBeToldFromTheGround(t *testing.T) {
 			const contrast = (a, b, eye) => { const [x, y] = [light(a, eye), light(b, eye)]; return (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05); };
 			const { theme } = meridian, wrong = [], need = (what, a, b, least) => { for (const [name, eye] of Object.entries(eyes)) { const c = contrast(read(a), read(b), eye); if (c < least) wrong.push(what + " " + name + " " + c.toFixed(2)); } };
 			for (const name of ["certain", "undecidable", "quick", "message", "accent", "a", "b"]) need(name, theme[name], theme.ground, 3);
+			need("inverted", theme.inverted, theme.ground, 4.5);
+			need("inverted on a host", theme.inverted, theme.panel, 4.5);
 			need("text", theme.text, theme.ground, 7);
 			need("dim", theme.dim, theme.ground, 4.5);
 			need("dim on panel", theme.dim, theme.panel, 4.5);

@@ -7,7 +7,7 @@ import { App } from "./app.js";
 /** @import { About, EventClass } from "./types.js" */
 
 const hues = [250, 200, 165, 290, 225, 140, 320, 185, 270, 115, 235, 305];
-const names = ["ground", "panel", "lane", "line", "text", "dim", "accent", "message", "certain", "undecidable", "quick", "step", "bound", "a", "b"];
+const names = ["ground", "panel", "lane", "line", "text", "dim", "accent", "message", "certain", "undecidable", "quick", "inverted", "step", "bound", "a", "b"];
 /** @type {any} */
 export const theme = { dark: false };
 /** @type {EventClass[]} */

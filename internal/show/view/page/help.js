@@ -19,6 +19,7 @@ const shapes = [
   ["mark", "an event; its colour is its name's"], ["slice", "something that lasts; what lies within it is below"],
   ["message", "a message from where it was sent to where it was received"], ["certain", "◆ received before it was sent, beyond the bounds of the clocks: certain"],
   ["undecidable", "◇ received before it was sent, within the bounds: undecidable"], ["quick", "▷ quicker than the least delay"],
+  ["inverted", "in raw time: received before it was sent, by the clocks of their hosts"],
   ["slice", "beside a host, or a row that is folded: how much of what is below is busy, and with what; the line over it is how many events there are"],
   ["bound", "the band in which an instant of this host truly lies"], ["hit", "an event that was searched for"],
 ];

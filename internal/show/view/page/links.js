@@ -5,6 +5,9 @@
 // How sure a violation is shows in its shape and line as well as its colour:
 //   certain      4  filled diamond, bold line            undecidable  3  hollow diamond, dashed line
 //   too quick    2  filled triangle, thin double line    within step  1  small ring, none
+//
+// In raw time arrows go backwards where the hosts' clocks say that a message was received before it was sent: these are bold and
+// of dots and dashes, with a hollow head and a colour of their own.
 
 import { App } from "./app.js";
 import * as Colors from "./colors.js";
@@ -35,6 +38,7 @@ export let arrows = [];
 /** @type {any[]} */
 export let marks = [];
 export let summed = 0; // links of which messages are drawn together, as bands
+export const backwards = [9, 3, 2, 3]; // the dashes of a message that is inverted in raw time
 
 /**
  * shown says between which heights a link goes, or null: an end that is folded is at what stands for it.
@@ -153,12 +157,13 @@ const sentX = (/** @type {LinkInSight} */ one, /** @type {number} */ at) => View
  * @param {number} to
  */
 function exact(one, lane, from, to) {
-  const { at, delay, verdict, event, to: received } = lane, width = View.plot.width;
+  const { at, delay, verdict, event, to: received } = lane, { width } = View.plot, { raw } = View.state;
   let i = from === -Infinity ? 0 : Lanes.after(at, lane.n, from);
   for (; i < lane.n && at[i] < to; i++) {
     const x0 = sentX(one, at[i]), x1 = receivedX(one, at[i] + delay[i]);
     if ((x0 < 0 && x1 < 0) || (x0 > width && x1 > width)) continue;
-    one.exact.push({ x0, x1, y0: one.y0, y1: one.y1, verdict: verdict[i], delay: delay[i], at: at[i], link: one.link, event: event[i], to: received[i] });
+    const by = raw ? View.recorded(Runs.at(one.link.to, at[i] + delay[i]), at[i] + delay[i]) - View.recorded(Runs.at(one.link.from, at[i]), at[i]) : delay[i];
+    one.exact.push({ x0, x1, y0: one.y0, y1: one.y1, verdict: verdict[i], delay: delay[i], by, inverted: raw && by < 0, at: at[i], link: one.link, event: event[i], to: received[i] });
     one.n++;
   }
 }
@@ -234,38 +239,89 @@ function ribbon(one, alsoExact, strength) {
  * @param {number} ratio
  */
 function lines(g, ratio) {
-  // Paths of few lines: one of thousands is slow to fill where lines cross.
+  const ordered = arrows.filter((a) => !a.inverted), inverted = arrows.filter((a) => a.inverted);
   g.strokeStyle = Colors.theme.message;
   g.lineWidth = ratio;
   g.globalAlpha = arrows.length > 400 ? 0.35 : arrows.length > 100 ? 0.55 : 0.8;
-  for (let i = 0; i < arrows.length; i += 16) {
+  strokes(g, ordered, ratio);
+  if (arrows.length <= 300) {
+    g.globalAlpha = 0.9;
+    g.fillStyle = Colors.theme.message;
     g.beginPath();
-    for (let j = i; j < Math.min(arrows.length, i + 16); j++) {
-      const a = arrows[j];
+    for (const a of ordered) head(g, a, ratio);
+    g.fill();
+  }
+  g.globalAlpha = 1;
+  if (!inverted.length) return;
+  g.strokeStyle = Colors.theme.inverted;
+  g.lineWidth = 1.75 * ratio;
+  g.setLineDash(backwards.map((n) => n * ratio));
+  strokes(g, inverted, ratio);
+  g.setLineDash([]);
+  if (inverted.length > 300) return;
+  g.lineWidth = 1.25 * ratio;
+  g.fillStyle = Colors.theme.ground;
+  for (const a of inverted) {
+    g.beginPath();
+    head(g, a, ratio, 9);
+    g.closePath();
+    g.fill();
+    g.stroke();
+  }
+}
+
+/**
+ * strokes draws lines, a few to a path: one of thousands is slow to fill where lines cross.
+ * @param {CanvasRenderingContext2D} g
+ * @param {Arrow[]} list
+ * @param {number} ratio
+ */
+function strokes(g, list, ratio) {
+  for (let i = 0; i < list.length; i += 16) {
+    g.beginPath();
+    for (let j = i; j < Math.min(list.length, i + 16); j++) {
+      const a = list[j];
       g.moveTo(a.x0 * ratio, a.y0 * ratio);
       g.lineTo(a.x1 * ratio, a.y1 * ratio);
     }
     g.stroke();
   }
-  if (arrows.length <= 300) {
-    g.globalAlpha = 0.9;
-    g.fillStyle = Colors.theme.message;
-    g.beginPath();
-    for (const a of arrows) head(g, a, ratio);
-    g.fill();
-  }
-  g.globalAlpha = 1;
+}
+
+/**
+ * legend says what the lines of raw time are, in the corner.
+ * @param {CanvasRenderingContext2D} g
+ */
+function legend(g) {
+  if (!View.state.raw) return;
+  const n = arrows.reduce((sum, a) => sum + (a.inverted ? 1 : 0), 0);
+  if (!n && !summed) return;
+  const { plot } = View, of = `${Time.grouped(n)} of ${Time.grouped(arrows.length)}`, sample = n ? 44 : 0, y = plot.height - 14;
+  const long = [n ? `received before it was sent, by these clocks: ${of} arrows` : "", summed ? "bands hold messages of both kinds: zoom in" : ""].filter(Boolean).join("; ");
+  g.font = "11px system-ui, sans-serif";
+  g.textBaseline = "middle";
+  const words = g.measureText(long).width + sample < plot.width - 20 ? long : n ? `inverted, by these clocks: ${of}` : "bands: zoom in";
+  g.fillStyle = Colors.theme.ground;
+  g.fillRect(4, y - 9, g.measureText(words).width + sample + 10, 18);
+  g.strokeStyle = Colors.theme.inverted;
+  g.lineWidth = 1.75;
+  g.setLineDash(backwards);
+  if (n) { g.beginPath(); g.moveTo(9, y); g.lineTo(45, y); g.stroke(); }
+  g.setLineDash([]);
+  g.fillStyle = n ? Colors.theme.inverted : Colors.theme.dim;
+  g.fillText(words, 9 + sample, y);
 }
 
 /**
  * @param {CanvasRenderingContext2D} g
- * @param {any} options1
+ * @param {Arrow} options1
  * @param {number} ratio
+ * @param {number} [size]
  */
-function head(g, { x0, x1, y0, y1 }, ratio) {
+function head(g, { x0, x1, y0, y1 }, ratio, size = 6.5) {
   const dx = x1 - x0, dy = y1 - y0, length = Math.hypot(dx, dy);
   if (length < 12) return;
-  const ux = dx / length, uy = dy / length, size = 6.5;
+  const ux = dx / length, uy = dy / length;
   g.moveTo(x1 * ratio, y1 * ratio);
   g.lineTo((x1 - size * ux - size * 0.42 * uy) * ratio, (y1 - size * uy + size * 0.42 * ux) * ratio);
   g.lineTo((x1 - size * ux + size * 0.42 * uy) * ratio, (y1 - size * uy - size * 0.42 * ux) * ratio);
@@ -291,12 +347,12 @@ function texts(g, ratio) {
     const column = Math.floor(x / 74), row = Math.floor(y / 16);
     if ([-1, 0, 1].some((i) => [-1, 0, 1].some((j) => taken.has((column + i) * 10000 + row + j)))) continue;
     taken.add(column * 10000 + row);
-    const text = Time.brief(a.delay), w = g.measureText(text).width / ratio;
+    const text = Time.brief(a.by), w = g.measureText(text).width / ratio;
     g.fillStyle = Colors.theme.ground;
     g.globalAlpha = 0.85;
     g.fillRect((x + 2) * ratio, (y - 7) * ratio, (w + 6) * ratio, 14 * ratio);
     g.globalAlpha = 1;
-    g.fillStyle = a.verdict > 2 ? Colors.theme[kinds[a.verdict]] : Colors.theme.message;
+    g.fillStyle = a.verdict > 2 ? Colors.theme[kinds[a.verdict]] : a.inverted ? Colors.theme.inverted : Colors.theme.message;
     g.fillText(text, (x + 5) * ratio, y * ratio);
     n++;
   }
@@ -311,7 +367,7 @@ export const kinds = ["", "step", "quick", "undecidable", "certain"];
  * @param {any} clip
  */
 export function violations(g, ratio, clip) {
-  if (!marks.length) return;
+  if (!marks.length && !View.state.raw) return;
   marks.sort((p, q) => p.verdict - q.verdict || p.n - q.n);
   if (marks.length > MaxMarks) marks = marks.slice(-MaxMarks);
   g.save();
@@ -336,6 +392,7 @@ export function violations(g, ratio, clip) {
     shape(g, m.x1, m.y1, m.verdict, marks.length > 400 ? 3.5 : 5);
     if (m.verdict > 1) shape(g, m.x0, m.y0, m.verdict, 2.5);
   }
+  legend(g);
   g.restore();
 }
 

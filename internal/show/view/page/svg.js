@@ -115,8 +115,8 @@ function messages(out) {
   const { theme } = App;
   for (const m of [...Links.arrows, ...Links.marks]) {
     if (out.length >= MaxShapes || ![m.x0, m.x1, m.y0, m.y1].every(Number.isFinite)) continue;
-    const color = theme[Links.kinds[m.verdict]] ?? theme.message, turn = Math.atan2(m.y1 - m.y0, m.x1 - m.x0), tip = (/** @type {number} */ by) => `L${n(m.x1 - 6 * Math.cos(turn + by))} ${n(m.y1 - 6 * Math.sin(turn + by))}`;
-    out.push(`<path d="M${n(m.x0)} ${n(m.y0)}L${n(m.x1)} ${n(m.y1)}${tip(0.4)}M${n(m.x1)} ${n(m.y1)}${tip(-0.4)}" stroke="${color}" stroke-width="${m.verdict === 4 ? 2 : 1}" fill="none"${m.verdict === 3 ? " stroke-dasharray=\"5 4\"" : ""}/>`);
+    const color = m.inverted && m.verdict < 2 ? theme.inverted : theme[Links.kinds[m.verdict]] ?? theme.message, turn = Math.atan2(m.y1 - m.y0, m.x1 - m.x0), tip = (/** @type {number} */ by) => `L${n(m.x1 - 6 * Math.cos(turn + by))} ${n(m.y1 - 6 * Math.sin(turn + by))}`;
+    out.push(`<path d="M${n(m.x0)} ${n(m.y0)}L${n(m.x1)} ${n(m.y1)}${tip(0.4)}M${n(m.x1)} ${n(m.y1)}${tip(-0.4)}" stroke="${color}" stroke-width="${m.verdict === 4 ? 2 : m.inverted ? 1.75 : 1}" fill="none"${m.verdict === 3 ? " stroke-dasharray=\"5 4\"" : m.inverted && m.verdict < 2 ? ` stroke-dasharray="${Links.backwards.join(" ")}"` : ""}/>`);
   }
 }
 

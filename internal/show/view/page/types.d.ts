@@ -303,6 +303,8 @@ export interface Arrow {
   y1: number;
   verdict: number;
   delay: number;
+  by: number; // the delay as it is drawn: in raw time by the recorded stamps
+  inverted: boolean; // in raw time
   at: number;
   link: Link;
   event: number;
