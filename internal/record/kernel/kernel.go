@@ -171,9 +171,13 @@ func (r Reason) String() string {
 type Unavailable struct {
 	Reason Reason
 	Err    error
+	Cause  string // of NotPermitted: who refuses it, and what to do; "" says what the reason says
 }
 
 func (u *Unavailable) Error() string {
+	if u.Cause != "" {
+		return "kernel events by eBPF: " + u.Cause
+	}
 	if u.Err == nil || u.Reason != NotSupported { // the others say all there is
 		return "kernel events by eBPF: " + u.Reason.String()
 	}

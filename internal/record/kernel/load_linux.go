@@ -172,7 +172,7 @@ func countsOf(programs *ebpf.Collection) ([]counts, error) {
 func unavailable(err error) error {
 	u := &Unavailable{Reason: NotSupported, Err: err}
 	if errors.Is(err, fs.ErrPermission) {
-		u.Reason = NotPermitted
+		u.Reason, u.Cause = NotPermitted, refusal(err)
 	} else if _, missing := os.Stat("/sys/kernel/btf/vmlinux"); missing != nil {
 		u.Reason = NoBTF
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -69,8 +68,8 @@ func (r *Recorder) open(o *Options) (err error) {
 	c["audited"] = bit(r.audit != nil)
 	var inner *ebpf.MapSpec
 	r.programs, inner, err = load(o, c, names)
-	if err != nil && len(sockets) > 0 && !errors.Is(err, fs.ErrPermission) { // the others may be loaded
-		why := err
+	if err != nil && len(sockets) > 0 { // the others may be loaded: some kernels refuse programs at functions even to root
+		why := ofRefusal(err)
 		names = o.programs(nil)
 		if r.programs, inner, err = load(o, c, names); err == nil {
 			r.without = why
@@ -92,7 +91,7 @@ func (r *Recorder) open(o *Options) (err error) {
 	for _, name := range append(counting, names...) {
 		l, err := link.AttachTracing(link.TracingOptions{Program: r.programs.Programs[name]})
 		if err != nil && slices.Contains(sockets, name) {
-			r.without = fmt.Errorf("program %s: %w", name, err)
+			r.without = fmt.Errorf("program %s: %w", name, ofRefusal(err))
 			continue
 		}
 		if err != nil {
