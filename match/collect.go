@@ -194,7 +194,7 @@ func matchConversations(ctx context.Context, conversations []conversation, m tra
 		found = append(found, batches[i].found...)
 	}
 	accept(found)
-	tally := addMessages(links, found)
+	tally := addMessages(found)
 	for _, l := range links {
 		tally.Messages += int64(l.length())
 		l.keep()

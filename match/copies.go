@@ -264,40 +264,6 @@ func (f *finding) own(all *census) *census {
 	return all
 }
 
-// accept decides which candidates of the findings are messages. It works kind by kind in the order of the findings.
-func accept(findings []*finding) {
-	byKind := make(map[kind][]*finding)
-	var kinds []kind
-	for _, f := range findings {
-		if byKind[f.kind] == nil {
-			kinds = append(kinds, f.kind)
-		}
-		byKind[f.kind] = append(byKind[f.kind], f)
-	}
-	missing := make(map[[2]*index]*losses)
-	totals := make([]census, len(kinds))
-	for i, k := range kinds {
-		for _, f := range byKind[k] {
-			totals[i].merge(&f.census)
-		}
-		for _, f := range byKind[k] {
-			f.unit = f.own(&totals[i]).unit()
-		}
-		ends := [2]*index{k.from, k.to}
-		if missing[ends] == nil {
-			missing[ends] = &losses{}
-		}
-		if k.of != kindOpen { // most parts of divided datagrams have no partner
-			missing[ends].add(totals[i].losses(totals[i].unit()))
-		}
-	}
-	paths := newPaths(findings)
-	for i, k := range kinds {
-		ends := [2]*index{k.from, k.to}
-		acceptKind(byKind[k], &totals[i], *missing[ends], func() *path { return paths.of(ends) })
-	}
-}
-
 // acceptKind decides on the findings of one kind, of which all is the census, between captures that miss so much.
 func acceptKind(findings []*finding, all *census, missing losses, pathOf func() *path) {
 	keys := all.sum(func(int, int) bool { return true })
@@ -430,29 +396,6 @@ func acceptable(flows []judged, strange, alike float64) (n, candidates int) {
 		candidates += f.to - f.from
 	}
 	return len(flows), candidates
-}
-
-// addMessages puts the messages of what was accepted into the links, and counts what is dropped.
-func addMessages(links []*link, findings []*finding) (tally Tally) {
-	refused := make(map[*link][]*finding)
-	for _, f := range findings {
-		if f.from < f.to && (!f.accepted || f.unit != unit{1, 1} || f.singles != nil) {
-			refused[f.link] = append(refused[f.link], f)
-			tally.Unsure += int64(f.to - f.from)
-		}
-	}
-	for _, l := range links {
-		if drop := refused[l]; drop != nil {
-			tally.Unsure -= l.remove(drop)
-		}
-	}
-	for _, f := range findings {
-		tally.Ambiguous += f.dropped
-		for i := range f.several {
-			tally.Ambiguous += f.addSeveral(&f.several[i])
-		}
-	}
-	return tally
 }
 
 // addSeveral adds the message of a key with several copies, or returns how many receptions it drops.

@@ -77,32 +77,6 @@ type deviationSpan struct {
 // knot is the median of what candidates near an instant took.
 type knot struct{ at, took, leap int64 }
 
-// paths are those between captures. They are made when they are asked for.
-type paths struct {
-	findings map[[2]*index][]*finding
-	made     map[[2]*index]*path
-}
-
-func newPaths(findings []*finding) *paths {
-	p := &paths{make(map[[2]*index][]*finding), make(map[[2]*index]*path)}
-	for _, f := range findings {
-		if f.from < f.to || len(f.several) > 0 {
-			ends := [2]*index{f.kind.from, f.kind.to}
-			p.findings[ends] = append(p.findings[ends], f)
-		}
-	}
-	return p
-}
-
-func (p *paths) of(ends [2]*index) *path {
-	made, ok := p.made[ends]
-	if !ok {
-		made = newPath(p.findings[ends])
-		p.made[ends] = made
-	}
-	return made
-}
-
 // newPath returns the path of the findings' candidates, nil where they are too few to tell.
 func newPath(findings []*finding) *path {
 	n := 0
