@@ -17,7 +17,7 @@ var packages = map[string]string{
 	"sh": "dash", "touch": "coreutils",
 	"ip": "iproute2", "nft": "nftables", "setpriv": "util-linux", "unshare": "util-linux", "nsenter": "util-linux", "lttng": "lttng-tools",
 	"lttng-sessiond": "lttng-tools", "lttng-gen-tp": "liblttng-ust-dev", "gcc": "gcc libc6-dev", "cc": "gcc libc6-dev",
-	"clang++": "clang", "capinfos": "wireshark-common", "mergecap": "wireshark-common", "editcap": "wireshark-common", "node": "nodejs", "gnuplot": "gnuplot-nox", "systemd-analyze": "systemd",
+	"clang++": "clang", "capinfos": "wireshark-common", "mergecap": "wireshark-common", "editcap": "wireshark-common", "node": "nodejs", "gnuplot": "gnuplot-nox", "systemd-analyze": "systemd", "systemd-sysusers": "systemd", "dpkg-deb": "dpkg",
 	"sshd": "openssh-server", "ssh": "openssh-client", "ssh-keygen": "openssh-client", "tc": "iproute2", "redis-cli": "redis-tools", "taskset": "util-linux", "sha256sum": "coreutils",
 }
 

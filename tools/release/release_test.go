@@ -99,9 +99,9 @@ func TestAReleaseOfLinux(t *testing.T) {
 	})
 	stem := "meridian_" + version + "_linux_" + runtime.GOARCH
 	t.Run("archive", func(t *testing.T) { checkArchive(t, filepath.Join(first, stem+".tar.gz"), stem) })
-	t.Run("package", func(t *testing.T) {
-		checkPackage(t, filepath.Join(first, "meridian_"+version+"_"+runtime.GOARCH+".deb"))
-	})
+	deb := filepath.Join(first, "meridian_"+version+"_"+runtime.GOARCH+".deb")
+	t.Run("package", func(t *testing.T) { checkPackage(t, deb) })
+	t.Run("units", func(t *testing.T) { checkUnitsOf(t, deb) })
 }
 
 func checkArchive(t *testing.T, path, stem string) {

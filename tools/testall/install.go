@@ -50,6 +50,8 @@ var needs = []struct {
 	{programs: "ssh", pkg: "openssh-client", without: "experiments on other machines by ssh"},
 	{programs: "ssh-keygen", pkg: "openssh-client", without: "experiments on other machines by ssh"},
 	{programs: "systemd-analyze", pkg: "systemd", without: "whether systemd understands our units and runs them"},
+	{programs: "systemd-sysusers", pkg: "systemd", without: "whether the units of a package work"},
+	{programs: "dpkg-deb", pkg: "dpkg", without: "whether the units of a package work"},
 	{programs: "gcc", pkg: "gcc libc6-dev", without: "traces that LTTng records, meridian.h in C programs"},
 	{programs: "g++", pkg: "g++", without: "meridian.h in C++ programs"},
 	{programs: "clang++", pkg: "clang", without: "meridian.h with clang"},
