@@ -20,6 +20,7 @@ func FuzzFollower(f *testing.F) {
 	}
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, data, parts []byte) {
+		data = data[:min(len(data), 1500)] // some packets: more only take longer
 		path := filepath.Join(dir, "capture")
 		if err := os.WriteFile(path, nil, 0o666); err != nil {
 			t.Fatal(err)
@@ -40,7 +41,7 @@ func FuzzFollower(f *testing.F) {
 			}
 		}
 		written := 0
-		for _, n := range parts[:min(len(parts), 16)] {
+		for _, n := range parts[:min(len(parts), 6)] {
 			written = min(len(data), written+1+int(n)*len(data)/512)
 			look(written)
 		}
