@@ -1,4 +1,4 @@
-// Package filetest is what tests of what writes files share: the names in a directory, tables, and golden files, which the flag -update
+// Package filetest is what tests of what writes files share: the names in a directory, tables, full disks, and golden files, which the flag -update
 // of go test writes anew.
 package filetest
 

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"meridian/internal/collect/trust"
+	"meridian/internal/dirlock"
 )
 
 // A connection that fails has one of a few causes. What the user is told must be the mend of that one.
@@ -92,6 +93,8 @@ func TestADamagedDirectoryOfKeysChangesNothing(t *testing.T) {
 		{"users.json", nil, []string{"users", "invite", "revoke", "renew"}, []string{"tls"}},
 		{"users.json", []byte("{}"), []string{"users", "invite", "revoke", "renew"}, []string{"tls"}},
 		{"users.json", []byte(strings.Repeat(" ", 64<<20)), []string{"users", "invite", "revoke", "renew"}, []string{"tls"}},
+		{"users.json", []byte(`{"version":1,"servers":["collector"],"users":[]}`), []string{"users", "invite", "revoke", "renew"}, []string{"tls"}},
+		{"users.json", []byte(`{"version":1,"servers":[],"users":[]}`), []string{"revoke", "renew"}, []string{"tls", "users"}},
 		{"ca.pem", nil, []string{"invite", "renew"}, []string{"tls", "users"}},
 		{"ca.pem", []byte("none"), []string{"invite", "renew"}, []string{"tls", "users"}},
 		{"ca.pem", foreign("ca.pem"), []string{"renew"}, []string{"tls", "users"}},
@@ -198,5 +201,31 @@ func TestKeysAreOpenedWhereTheyWereMade(t *testing.T) {
 	}
 	if _, _, err := trust.ReadKey(torn); err == nil || !strings.Contains(err.Error(), torn) {
 		t.Errorf("a torn key: %v", err)
+	}
+}
+
+// Two commands of an operator at a time: the second waits, and neither loses what the other has done.
+func TestAChangeWaitsForAnother(t *testing.T) {
+	t.Parallel()
+	m := initialise(t)
+	lock, err := dirlock.Lock(m.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- m.Invite("web", nil, trust.NewFile(filepath.Join(m.dir, "web"))) }()
+	select {
+	case err := <-done:
+		t.Errorf("it did not wait: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if users := m.users(); len(users) != 3 {
+		t.Errorf("%v", users)
 	}
 }
