@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 )
 
@@ -52,6 +53,10 @@ var needs = []struct {
 	{programs: "systemd-analyze", pkg: "systemd", without: "whether systemd understands our units and runs them"},
 	{programs: "systemd-sysusers", pkg: "systemd", without: "whether the units of a package work"},
 	{programs: "dpkg-deb", pkg: "dpkg", without: "whether the units of a package work"},
+	{programs: "bash", pkg: "bash", without: "completions of shells"},
+	{programs: "zsh", pkg: "zsh", without: "completions of shells"},
+	{programs: "fish", pkg: "fish", without: "completions of shells"},
+	{programs: "/usr/share/bash-completion/bash_completion", pkg: "bash-completion", without: "completions of shells"},
 	{programs: "gcc", pkg: "gcc libc6-dev", without: "traces that LTTng records, meridian.h in C programs"},
 	{programs: "g++", pkg: "g++", without: "meridian.h in C++ programs"},
 	{programs: "clang++", pkg: "clang", without: "meridian.h with clang"},
@@ -93,6 +98,12 @@ func install(race bool) error {
 
 func installed(programs string) bool {
 	for _, p := range strings.Fields(programs) {
+		if filepath.IsAbs(p) { // not a program, but a file that programs read
+			if _, err := os.Stat(p); err == nil {
+				return true
+			}
+			continue
+		}
 		// An ordinary user's PATH may lack the directories of the system's programs.
 		for _, name := range []string{p, "/usr/sbin/" + p, "/sbin/" + p} {
 			if _, err := exec.LookPath(name); err == nil {
