@@ -68,6 +68,19 @@ func (b *panelBrowser) EscapeLeavesAField(t *testing.T) {
 	if !value[bool](p.logic, `Boolean(meridian.selection.a)`) {
 		t.Error("Escape in a field lets the selection go")
 	}
+	// The filter of rows: Escape empties and leaves it, also where no row is left; Enter leaves it as it is.
+	for key, want := range map[string]string{"\u001b": "", "\r": "worker"} {
+		for _, text := range []string{"nothing like this", "worker"} {
+			p.do(chromedp.Focus(chromedp.CSS("#filter")))
+			p.clear("#filter")
+			p.typed("#filter", text)
+			p.key(key)
+			p.until(`document.activeElement !== document.getElementById("filter")`, "the key does not leave the filter")
+			if got := value[string](p.logic, `document.getElementById("filter").value`); text == "worker" && got != want {
+				t.Errorf("%q leaves the filter %q, want %q", key, got, want)
+			}
+		}
+	}
 }
 
 func (b *panelBrowser) WhatIsInSightIsSavedAsAPicture(t *testing.T) {

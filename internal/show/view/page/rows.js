@@ -58,7 +58,11 @@ export function open(facts) {
   byId("scroll").addEventListener("scroll", () => { App.redraw(); }, { passive: true });
   inputById("filter").addEventListener("input", () => { text = inputById("filter").value.trim(); stale = true; byId("scroll").scrollTop = 0; App.emit("filter"); App.redraw(); });
   inputById("filter").addEventListener("keydown", (e) => {
-    if (e.key === "Escape") { inputById("filter").value = text = ""; stale = true; byId("names").focus(); App.emit("filter"); App.redraw(); }
+    if (e.key === "Escape") { inputById("filter").value = text = ""; stale = true; App.emit("filter"); App.redraw(); }
+    if (e.key === "Escape" || e.key === "Enter") { // with Enter the filter stays
+      inputById("filter").blur();
+      byId("over").focus({ preventScroll: true });
+    }
     if (e.key === "ArrowDown") { e.preventDefault(); focusLine(Layout.lines[0], true); }
     e.stopPropagation();
   });

@@ -6,6 +6,7 @@ import { App } from "./app.js";
 import { make, button, table, section, grouped, plural } from "./elements.js";
 import * as Perfetto from "./perfetto.js";
 import * as Picture from "./picture.js";
+import * as Rows from "./rows.js";
 import * as Runs from "./runs.js";
 import * as Save from "./save.js";
 import * as Svg from "./svg.js";
@@ -128,10 +129,10 @@ async function gather(groups, from, to, want) {
 /**
  * @param {number} row
  */
-const shownRow = (row) => !App.hidden.rows.has(row) && !App.hidden.hosts.has(App.about.rows[row].host);
+const shownRow = (row) => !App.hidden.rows.has(row) && !App.hidden.hosts.has(App.about.rows[row].host) && Rows.accepts(row);
 
 /**
- * inView lists all that is drawn one by one in the view, of rows, names and links that are not hidden, and how many are only counted.
+ * inView lists all that is drawn one by one in the view, of rows, names and links that are neither hidden nor filtered out, and how many are only counted.
  * @returns {Promise<InView>}
  */
 export async function inView() {
@@ -198,7 +199,7 @@ export function start() {
     { title: "time", text: (x) => Time.since(x.at), value: (x) => x.at, number: true },
     { title: "name", text: (x) => (x.of.kind === "counter" ? x.of.name ?? "" : App.className(x.lane.name[x.i])), value: (x) => (x.of.kind === "counter" ? x.of.name ?? "" : App.className(x.lane.name[x.i])) },
     { title: "where", text: (x) => where(x.of.row), value: (x) => where(x.of.row) },
-    { title: "length or value", text: (x) => value(x.lane, x.i), number: true },
+    { title: "length or value", text: (x) => value(x.lane, x.i), value: (x) => x.lane.value?.[x.i] ?? x.lane.length?.[x.i] ?? "", number: true },
   ];
   events = table({ caption: "Events in view", rows: [], empty: "No events are shown one by one.", pick, columns: eventColumns });
   /** @type {Column<any>[]} */
@@ -221,6 +222,6 @@ export function start() {
   let pending = 0;
   const later = () => { clearTimeout(pending); if (open) pending = setTimeout(() => fill(), 300); }; // once the view has come to rest
   App.on("panel", (id, yes) => { open = id === "tables" && yes; if (open) fill(); });
-  for (const event of ["view", "hidden", "raw"]) App.on(event, later);
+  for (const event of ["view", "hidden", "raw", "filter"]) App.on(event, later);
   App.on("tick", () => { if (open && !body.contains(document.activeElement)) fill(true); }); // what has the focus is not replaced
 }
