@@ -42,6 +42,7 @@ type gathering struct {
 	all   []point
 	cells []gathered
 	side  float64
+	room  int // points that a cell which messages come back to gets room for
 }
 
 // gathered is where the points of a cell lie.
@@ -53,10 +54,10 @@ type gathered struct {
 
 // gather gathers messages in even cells, for their lower hulls for side 1, for the upper ones for -1.
 func gather(messages pair.Messages, at plotter, side, first, perNs float64, cells int) *gathering {
-	g := gathering{
-		all:   make([]point, 0, min(messages.Len(), cells*(maxGathered+maxGathered/4))),
-		cells: make([]gathered, cells), side: side,
-	}
+	// A cell has half as many again as it would have if all had as many. It never holds many more than maxGathered.
+	const leastRoom, mostRoom = 8, maxGathered + maxGathered/4
+	g := gathering{cells: make([]gathered, cells), side: side, room: min(max(messages.Len()/cells*3/2, leastRoom), mostRoom)}
+	g.all = make([]point, 0, cells*(g.room+g.room/8+1))
 	for _, piece := range messages {
 		for _, m := range piece {
 			q := at(m)
@@ -89,7 +90,7 @@ func (g *gathering) add(c *gathered, q point) {
 // move moves a cell to the end and gives it room.
 func (g *gathering) move(c *gathered) {
 	from := len(g.all)
-	c.room = max(2*c.len, maxGathered+maxGathered/4)
+	c.room = max(2*c.len, g.room)
 	g.all = slices.Grow(g.all, c.room)[:from+c.room]
 	copy(g.all[from:], g.all[c.from:c.from+c.len])
 	c.from = from

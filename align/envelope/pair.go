@@ -58,14 +58,14 @@ func (p *Stream) Smooth() (*Smoothed, bool) {
 		return nil, false
 	}
 	there, back := &p.AB, &p.BA
-	there.finish()
-	back.finish()
+	inTwo(there.finish, back.finish)
 	b := alignBy(there, back)
 	a := affine{at: b.timeline, timeline: b.timeline, rate: 1}
 	m := &model{curves: curves{column: []int{-1, 0}, columns: 1}, sigma: make([]float64, 1), exactness: 1e-7}
 	origin := a.at
 	m.stretches = [][]bend{bendsOf(p.Stretches, a, origin)}
-	m.edges = []edge{there.edge(0, 1, a, b, origin), back.edge(1, 0, b, a, origin)}
+	m.edges = make([]edge, 2)
+	inTwo(func() { m.edges[0] = there.edge(0, 1, a, b, origin) }, func() { m.edges[1] = back.edge(1, 0, b, a, origin) })
 	step := float64(max(p.Granularity, 1))
 	for i := range m.edges {
 		m.edges[i].granularity = step
@@ -86,6 +86,14 @@ func (p *Stream) Smooth() (*Smoothed, bool) {
 	return s, true
 }
 
+// inTwo runs two functions at the same time.
+func inTwo(f, g func()) {
+	var other sync.WaitGroup
+	other.Go(f)
+	g()
+	other.Wait()
+}
+
 const (
 	maxDeviations = 257
 	// overconfidence is by how much the curvature of the cost understates the fast part's error: it takes windows for
@@ -103,20 +111,30 @@ func (m *model) pairDeviations(level float64, origin clock.HostTime) []pair.Devi
 	fast, slow := m.solver.(*direct).bends(), m.slowErrors(0, 1)
 	n := min(m.knots, maxDeviations)
 	out := make([]pair.Deviation, n)
-	for i := range out {
-		k := i * (m.knots - 1) / (n - 1)
-		t := m.first + float64(k)*m.step
-		out[i] = pair.Deviation{
-			Host: origin + clock.HostTime(math.Round(t)),
-			Ns:   math.Hypot(overconfidence*math.Sqrt(fast[k]), slow.spreadAt(float64(k)/float64(m.knots-1), level)),
+	fill := func(from, to int) {
+		distances := make([]float64, len(slow.level))
+		for i := from; i < to; i++ {
+			k := i * (m.knots - 1) / (n - 1)
+			t := m.first + float64(k)*m.step
+			out[i] = pair.Deviation{
+				Host: origin + clock.HostTime(math.Round(t)),
+				Ns:   math.Hypot(overconfidence*math.Sqrt(fast[k]), slow.spreadAt(float64(k)/float64(m.knots-1), level, distances)),
+			}
 		}
 	}
+	inTwo(func() { fill(0, n/2) }, func() { fill(n/2, n) })
 	return out
 }
 
 // edge returns what a reducer kept, on the timeline.
 func (r *Reducer) edge(from, to int, sender, receiver affine, origin clock.HostTime) edge {
 	e := edge{from: from, to: to, messages: float64(r.count), whole: float64(r.count)}
+	corners := 0
+	for i := range r.windows[:r.used] {
+		corners += len(r.windows[i].corners)
+	}
+	e.sent, e.received, e.weight = make([]float64, 0, corners), make([]float64, 0, corners), make([]float64, 0, corners)
+	e.sample = [2][]float64{make([]float64, 0, len(r.sample)), make([]float64, 0, len(r.sample))}
 	for i := range r.windows[:r.used] {
 		w := &r.windows[i]
 		for k, m := range w.corners {

@@ -47,10 +47,9 @@ type slowErrors struct {
 }
 
 // spreadAt returns half the distance, ns, from the curve raised by level that 95 of 100 draws keep at a share of the
-// extent. For draws that are normal about it that is a standard deviation.
-func (e *slowErrors) spreadAt(at, level float64) float64 {
+// extent. For draws that are normal about it that is a standard deviation. distance has room for a value of each draw.
+func (e *slowErrors) spreadAt(at, level float64, distance []float64) float64 {
 	s := shapesAt(at)
-	distance := make([]float64, len(e.level))
 	for i := range distance {
 		d := e.level[i] - level
 		for j, v := range s {
@@ -90,11 +89,17 @@ type posterior struct {
 
 // slowErrors draws from the posterior of what the curve between two clocks lacks. The edges both ways have least delays.
 func (m *model) slowErrors(from, to int) *slowErrors {
-	p := &posterior{ways: [2]*way{m.wayOf(from, to, 1), m.wayOf(to, from, -1)}, start: math.Log(m.sigma[0])}
+	p := &posterior{start: math.Log(m.sigma[0])}
+	var likeliest [2][]float64
+	prepare := func(i, from, to int, sign float64) {
+		p.ways[i] = m.wayOf(from, to, sign)
+		likeliest[i] = p.ways[i].likeliest()
+	}
+	inTwo(func() { prepare(0, from, to, 1) }, func() { prepare(1, to, from, -1) })
 	x, spread := make([]float64, unknowns), make([]float64, unknowns)
 	noise := 0.0
 	for i, w := range p.ways {
-		copy(x[atWays+i*wayUnknowns:], w.likeliest())
+		copy(x[atWays+i*wayUnknowns:], likeliest[i])
 		s := spread[atWays+i*wayUnknowns:]
 		certain := 1 / math.Sqrt(w.total)
 		s[0], s[1], s[2], s[3] = min(0.3, 6*certain), min(0.3, certain), min(0.3, 2*certain), min(0.5, 5*certain)

@@ -125,9 +125,15 @@ func (r *Reducer) index(t clock.HostTime) int {
 func (r *Reducer) doubleWidth(by int) {
 	r.before += uint64(by) * uint64(r.width)
 	r.width *= 2
-	merged := make([]window, len(r.windows))
+	merged := r.windows // in place, while windows move to the left: what is read lies at or behind what is written
+	if by > 0 {
+		merged = make([]window, len(r.windows))
+	}
 	for i := range r.windows[:r.used] {
-		from := &r.windows[i]
+		from := r.windows[i]
+		if by == 0 {
+			r.windows[i] = window{}
+		}
 		if from.count == 0 {
 			continue
 		}
@@ -146,6 +152,9 @@ func (r *Reducer) doubleWidth(by int) {
 // draw keeps a message in the sample with the chance that all others have (Vitter's algorithm R).
 func (r *Reducer) draw(m trace.Message) {
 	if len(r.sample) < sampleSize {
+		if n := len(r.sample); n == cap(r.sample) { // twice at most, for many messages
+			r.sample = slices.Grow(r.sample, min(max(4*n, len(r.windows)), sampleSize-n))
+		}
 		r.sample = append(r.sample, m)
 		return
 	}

@@ -176,6 +176,7 @@ func (m *model) wayOf(from, to int, sign float64) *way {
 			}
 		}
 		least = min(least, d.least[0])
+		all = slices.Grow(all, min(len(d.sample[1]), lawSample))
 		for k, received := range d.sample[1][:min(len(d.sample[1]), lawSample)] {
 			all = append(all, excess{
 				at:       (received - m.first) / (m.last - m.first),

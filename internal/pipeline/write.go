@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"sync"
 
 	"meridian/internal/pipeline/output"
 	"meridian/internal/pipeline/usage"
@@ -193,7 +194,9 @@ func (w *outputWriter) writePackets(ctx context.Context) error {
 	if w.dropped != nil {
 		w.dropped()
 	}
-	returnMemory()
+	var beside sync.WaitGroup
+	beside.Go(returnMemory) // merging leaves processors free
+	defer beside.Wait()
 	for _, f := range w.files {
 		if f.kind != ofParts {
 			continue
