@@ -32,7 +32,7 @@ type growing struct {
 // errEnough ends the writing.
 var errEnough = errors.New("enough was seen")
 
-// watchGrowing measures the page of a timeline that grows, as it is served.
+// watchGrowing measures the page of a timeline that grows, as it is served; or its list of requests, and no page.
 func watchGrowing(ctx context.Context, o options) (f *figures, err error) {
 	dir, err := os.MkdirTemp("", "viewbench-")
 	if err != nil {
@@ -68,6 +68,9 @@ func watchGrowing(ctx context.Context, o options) (f *figures, err error) {
 		return nil, end
 	}
 	fmt.Printf("%d events are there, %d more come each second\n", o.Events, o.grow)
+	if o.requests > 0 {
+		return nil, askGrowing(ctx, g.live, o.requests)
+	}
 	browser, err := chromium.Start(ctx)
 	if err != nil {
 		return nil, err

@@ -8,7 +8,7 @@
 //
 //	go run ./tools/viewbench [-events 10000000] [-hosts 8] [-messages 1000000] [-o FILE.mvx] [-tiles 200] [-browser] [-check]
 //
-// With -grow 10000 the timeline is one that grows by so many events a second while the page is measured (grow.go).
+// With -grow 10000 the timeline is one that grows by so many events a second while the page is measured (grow.go); with -requests 20s the list of requests is.
 //
 // FILE.mvx can be looked at: meridian view FILE.mvx; -index FILE.mvx measures the browser with it and builds nothing.
 // With -check it fails if the index is built at less than a million events a second or takes more than 512 MiB, or if
@@ -52,6 +52,7 @@ func main() {
 	flag.StringVar(&o.shots, "shots", "", "a folder for pictures of the page")
 	flag.StringVar(&o.pageProfile, "pageprofile", "", "a folder for profiles of the page's code")
 	flag.IntVar(&o.grow, "grow", 0, "measure the page of a timeline that grows by so many events a second instead")
+	flag.DurationVar(&o.requests, "requests", 0, "with -grow, ask for the list of requests each second for so long, instead of the page")
 	flag.BoolVar(&o.verbose, "v", false, "print every move")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) // the browser's folder goes too
@@ -67,6 +68,7 @@ type options struct {
 	path, index, profile string
 	tiles, loads, moves  int
 	grow                 int
+	requests             time.Duration
 	check, browser       bool
 	verbose              bool
 	shots, pageProfile   string
@@ -75,7 +77,7 @@ type options struct {
 func run(ctx context.Context, o options) error {
 	if o.grow > 0 {
 		f, err := watchGrowing(ctx, o)
-		if err != nil {
+		if err != nil || f == nil {
 			return err
 		}
 		f.print()
