@@ -257,7 +257,8 @@ func indented(w io.Writer) *json.Encoder {
 	return e
 }
 
-// ReadReport reads what Write wrote. Fields that it does not know are let pass: a newer Meridian may have written them.
+// ReadReport reads what Write wrote. Fields that it does not know are let pass: a newer Meridian may have written them. A newer version of the format is refused, since
+// its fields may mean something else. A report without a version is of the time before there were any, and has the meaning of version 1.
 func ReadReport(r io.Reader) (*Report, error) {
 	in := json.NewDecoder(r)
 	var report Report
@@ -266,6 +267,9 @@ func ReadReport(r io.Reader) (*Report, error) {
 	}
 	if _, err := in.Token(); err != io.EOF {
 		return nil, fmt.Errorf("report: extra data after the report, at offset %d", in.InputOffset())
+	}
+	if report.Version < 0 || report.Version > ReportVersion {
+		return nil, fmt.Errorf("report: version %d of the format; this program reads version %d: take a newer one, or align the traces again", report.Version, ReportVersion)
 	}
 	return report.complete(), nil
 }
