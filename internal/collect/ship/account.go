@@ -54,6 +54,8 @@ func (a *account) begin(now time.Time) error {
 		for name, x := range a.Files {
 			if f := a.plan.d.files[name]; f == nil {
 				a.went(name, x, now)
+			} else if a.plan.d.past && x.Size > f.whole {
+				a.powerCut(f, x)
 			}
 		}
 		for name := range a.Gone {
@@ -90,6 +92,24 @@ func (a *account) went(name string, x spool.Part, now time.Time) {
 	if isChunk(name) {
 		a.Dropped += x.Size
 	}
+}
+
+// powerCut enters the end of a file that was recorded, and that the host's disk did not have when the host lost power.
+func (a *account) powerCut(f *file, x spool.Part) {
+	gone := x.Size - f.whole
+	had := max(min(x.Acknowledged, x.Size)-f.whole, 0)
+	a.Settled.Recorded += gone
+	a.Settled.Acknowledged += had
+	if gone == had {
+		return
+	}
+	a.Settled.Lost += gone - had
+	if had > 0 {
+		a.Settled.LostPackets += x.Lacking
+	} else {
+		a.Settled.LostPackets += max(x.Packets-f.walker.packets, 0)
+	}
+	a.log("%s: the last %d bytes went with the host's power, and servers had not acknowledged them", f.name, gone-had)
 }
 
 // isChunk reports whether recorders count a file that they drop. Readings of clocks and the events that tell are not counted.
@@ -187,7 +207,7 @@ func (a *account) release(now time.Time, peers map[string]*peer) error {
 		}
 		have := a.ofFile(f)
 		if have >= f.whole {
-			a.settle(f.name, spool.Part{Size: f.whole, Packets: f.walker.packets, Acknowledged: have, Servers: a.Files[f.name].Servers}, peers)
+			a.settle(f.name, spool.Part{Size: f.whole, Packets: f.walker.packets, Acknowledged: have, Servers: a.serversOf(f, have)}, peers)
 			if err := a.plan.d.forget(f); err != nil {
 				return err
 			}
@@ -225,10 +245,19 @@ func (a *account) ofFile(f *file) int64 {
 	return min(have, f.whole)
 }
 
+// serversOf returns the servers that acknowledged so much of an open file. The account has those that had acknowledged what it says, which may be less: what
+// such a server has more, after a power cut, may be other bytes.
+func (a *account) serversOf(f *file, have int64) []string {
+	if x := a.Files[f.name]; have <= x.Acknowledged {
+		return x.Servers
+	}
+	return a.plan.holders(f.name, have, nil)
+}
+
 // partOf returns what servers have a file that is open, with the packets that would be lost now.
 func (a *account) partOf(f *file) (spool.Part, error) {
-	x := spool.Part{Size: f.whole, Packets: f.walker.packets, Acknowledged: a.ofFile(f), Servers: a.Files[f.name].Servers}
-	x.Lacking = x.Packets
+	x := spool.Part{Size: f.whole, Packets: f.walker.packets, Acknowledged: a.ofFile(f)}
+	x.Servers, x.Lacking = a.serversOf(f, x.Acknowledged), x.Packets
 	if x.Acknowledged > 0 {
 		w := newWalker(f.name)
 		if r, err := f.reader(); err == nil { // else too many count as lost

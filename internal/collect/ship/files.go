@@ -50,6 +50,8 @@ type directory struct {
 	order    []*file // by class, then by name
 	metadata document
 	trace    string  // UUID, "" as long as it is not known
+	boot     string  // names the time since the host was started
+	past     bool    // the trace is of an earlier one: nothing more is recorded, and what was not on the disk is gone
 	vanished []*file // gone since the account took them
 	shrunk   []*file // cut off behind something that may have been sent, since the shipper took them
 	renewed  []renewed
@@ -214,6 +216,18 @@ func (d *directory) close() (err error) {
 	return err
 }
 
+// bootOf finds when the host was started, which a recorder writes as the UUID of the trace's clock.
+var bootOf = regexp.MustCompile(`clock\s*\{[^{}]*\buuid\s*=\s*"([0-9a-fA-F-]{36})"`)
+
+// bootID names the time since this machine was started; "" where the system does not say.
+func bootID() string {
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
 var uuidOf = regexp.MustCompile(`uuid\s*=\s*"([0-9a-fA-F-]{36})"`)
 
 // maxMetadata bounds what is read: what a chunk can carry.
@@ -251,6 +265,9 @@ func (d *directory) readMetadata() error {
 		d.trace = strings.ToLower(string(trace[1]))
 	} else if !strings.EqualFold(d.trace, string(trace[1])) {
 		return errors.New(d.dir + ": another trace was put in its place: start the agent anew, with another session")
+	}
+	if boot := bootOf.FindSubmatch(data); boot != nil && d.boot != "" {
+		d.past = !strings.EqualFold(string(boot[1]), d.boot)
 	}
 	d.metadata = document{data: data, sum: wire.Sum(data), info: info}
 	return nil

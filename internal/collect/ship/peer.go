@@ -26,6 +26,7 @@ type peer struct {
 	// documentSent is that of what was sent, and sentAt when.
 	documentSent uint32
 	sentAt       time.Time
+	inVain       int       // how often the metadata was sent, and not acknowledged
 	holds        bool      // it has files of this host, whether it is asked to store it or not: what all servers get it gets as well
 	heard        bool      // it has acknowledged something since the metadata was sent to it last, so it listens
 	describe     time.Time // when the metadata may be sent to it again while it is not asked to store the host
@@ -141,7 +142,7 @@ func (p *peer) overtaken(now time.Time) {
 func (p *peer) opened(d *directory, trusted bool, now time.Time, have []wire.State) error {
 	before := p.files
 	p.state, p.files, p.onWay, p.progress = open, make(map[string]*progress), 0, now
-	p.document, p.documentSent, p.reached = 0, 0, [ways]time.Time{}
+	p.document, p.documentSent, p.inVain, p.reached = 0, 0, 0, [ways]time.Time{}
 	p.gone = make(map[string]wire.State)
 	for _, s := range have {
 		if s.Name == wire.Metadata {
@@ -162,9 +163,13 @@ func (p *peer) opened(d *directory, trusted bool, now time.Time, have []wire.Sta
 			p.files[s.Name], p.gone[s.Name] = &progress{sent: s.Have, have: s.Have, unsure: !sure, known: was}, s
 			continue
 		}
-		same, err := matching(f, &s)
+		same, short, err := matching(f, &s)
 		if err != nil {
 			return err
+		}
+		if short && d.past { // the host lost power, and the server has what was not on the host's disk
+			p.files[s.Name] = &progress{sent: s.Have, have: s.Have, cleared: true}
+			continue
 		}
 		if was := before[s.Name]; f.replaced && s.Checked > 0 && (was == nil || !was.cleared || !was.cutting.IsZero()) {
 			same = 0 // what lies before the checksums may be the other file's
@@ -183,17 +188,20 @@ func (p *peer) opened(d *directory, trusted bool, now time.Time, have []wire.Sta
 }
 
 // matching returns up to where what a server has of a file is what the file has. Of what lies before the checksums it was told that it is
-// on the disk.
-func matching(f *file, s *wire.State) (int64, error) {
+// on the disk. short is that the file ends there.
+func matching(f *file, s *wire.State) (same int64, short bool, err error) {
 	if s.Have < 0 || s.Checked < 0 || s.Checked > s.Have {
-		return 0, nil
+		return 0, false, nil
+	}
+	if f.size <= s.Checked && f.size < s.Have {
+		return f.size, true, nil
 	}
 	b := make([]byte, wire.BlockSize)
 	at := s.Checked
 	parked := f.f == nil
 	r, err := f.reader()
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	if parked {
 		defer f.close() // there may be thousands
@@ -204,20 +212,22 @@ func matching(f *file, s *wire.State) (int64, error) {
 			break
 		}
 		if got, err := r.ReadAt(b[:n], at); err != nil && err != io.EOF {
-			return 0, err
-		} else if int64(got) < n || wire.Sum(b[:n]) != sum {
-			return at, nil
+			return 0, false, err
+		} else if int64(got) < n {
+			return at, true, nil
+		} else if wire.Sum(b[:n]) != sum {
+			return at, false, nil
 		}
 		at += n
 	}
-	return at, nil
+	return at, false, nil
 }
 
 // acked takes what a server says.
 func (p *peer) acked(a *wire.Ack, now time.Time) {
 	p.heard, p.holds = a.Error == "", a.Error == "" && (p.holds || len(a.Files) > 0)
 	if i := slices.IndexFunc(a.Files, func(s wire.State) bool { return s.Name == wire.Metadata }); i >= 0 {
-		p.document, p.progress = a.Files[i].Sum, now
+		p.document, p.progress, p.inVain = a.Files[i].Sum, now, 0
 	}
 	if p.state != open {
 		return

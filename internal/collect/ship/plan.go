@@ -95,6 +95,7 @@ func (p *plan) lagging(class int) (x piece, ok bool) {
 		if least == nil {
 			return false
 		}
+		most = min(most, f.whole) // a server may have what a power cut has taken from the host
 		at := least.of(f.name).sent
 		to := min(most, at+p.chunk)
 		if at >= most || !p.room(least, to-at) || !least.of(f.name).cutting.IsZero() {

@@ -42,6 +42,9 @@ type Options struct {
 	// Probing returns what is said of clock probes; nil for none.
 	Probing func() *wire.Probing
 	Log     func(format string, args ...any) // lines for people; nil for none
+	// Boot names the time since the host was started; "" for what the system says. Of a trace of an earlier one servers drop nothing that the
+	// directory lacks: a power cut took it there.
+	Boot string
 }
 
 func (o Options) withDefaults() Options {
@@ -62,6 +65,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Classes == nil {
 		o.Classes = DefaultClasses
+	}
+	if o.Boot == "" {
+		o.Boot = bootID()
 	}
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
@@ -139,6 +145,7 @@ func New(o Options) (*Shipper, error) {
 		o: o, d: newDirectory(o.Dir, o.Classes), peers: make(map[string]*peer),
 		data: wire.OfHost(o.Host, "data"), acks: make(chan wire.Ack, 256), statuses: make(chan wire.ServerStatus, 64), opened: make(chan answer, 16), copies: make(chan copied, 16), told: make(chan looked, 1), words: make(chan struct{}, 1), fell: make(chan struct{}, 1),
 	}
+	s.d.boot = s.o.Boot
 	s.o.Chunk = min(s.o.Chunk, wire.MaxRange)
 	s.plan = plan{d: s.d, window: s.o.Window, chunk: s.o.Chunk}
 	s.account = newAccount(&s.plan, o.Replicas, o.Held, o.Log)
@@ -344,6 +351,9 @@ func (s *Shipper) check(ctx context.Context, all *errgroup.Group, now time.Time)
 		}
 		if p.state == open && p.documentSent != p.document && now.Sub(p.sentAt) > stuckAfter {
 			p.documentSent = p.document
+			if p.inVain++; p.inVain > 2 {
+				s.rests(p, now) // it was started again before it had it, and listens no more
+			}
 		}
 		p.overtaken(now)
 		switch {

@@ -32,7 +32,7 @@ func (w *world) startAgent() {
 		a.conn.tamper = sendOnce()
 	}
 	o := ship.Options{Conn: a.conn, Host: "web", Session: "s", Dir: w.dir, Replicas: w.replicas, Chunk: 4 << 10, Window: 16 << 10, Every: w.batch,
-		Held: 32 << 10, Watcher: a.watcher, Ended: a.end, Log: w.say("web")}
+		Held: 32 << 10, Watcher: a.watcher, Ended: a.end, Boot: w.boot(), Log: w.say("web")}
 	s, err := ship.New(o)
 	if err != nil {
 		w.violate("agent: %v", err)
@@ -75,10 +75,11 @@ func (a *agent) kill() {
 type plant int
 
 const (
-	none       plant = iota
-	beforeSync       // servers acknowledge what they have not synced
-	offByOne         // a server that fills up another sends what lies a byte further on
-	noResend         // the agent sends no range of a file a second time
+	none           plant = iota
+	beforeSync           // servers acknowledge what they have not synced
+	offByOne             // a server that fills up another sends what lies a byte further on
+	noResend             // the agent sends no range of a file a second time
+	unawareOfPower       // an agent takes what a power cut took from its host for what the recorder has cut off
 )
 
 // shiftFills moves what a server sends another by a byte.

@@ -3,10 +3,14 @@ package simulation
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"meridian/internal/collect/wire"
@@ -26,6 +30,12 @@ type recorder struct {
 	gone    map[string]bool   // files that were dropped
 	dropped int64             // bytes of files that servers did not have
 	version int
+	account []byte           // of the agent, as it was some time before
+	forgot  bool             // the agent's account went with the power, or the newest part of it
+	cut     bool             // the host has lost power: nothing more is recorded
+	left    map[string]int64 // whole packets that its disk had then
+	had     map[string]int64 // what servers had acknowledged by then, as the agent wrote it down
+	known   int64            // bytes that it had written down as recorded, as far as its disk had that
 }
 
 const streams = 3
@@ -39,11 +49,71 @@ func newRecorder(w *world, dir string) *recorder {
 // describe puts another metadata into the directory.
 func (x *recorder) describe(more int) {
 	x.version++
-	text := fmt.Sprintf("/* CTF 1.8 */\ntrace { major = 1; minor = 8; uuid = %q; byte_order = le; };\n/* %d %s */\n", uuid, x.version, bytes.Repeat([]byte{'x'}, more))
+	text := fmt.Sprintf("/* CTF 1.8 */\ntrace { major = 1; minor = 8; uuid = %q; byte_order = le; };\nclock { name = monotonic; uuid = %q; freq = 1000000000; };\n/* %d %s */\n", uuid, boots[0], x.version, bytes.Repeat([]byte{'x'}, more))
 	next := filepath.Join(x.dir, ".metadata.new")
 	x.w.must(os.WriteFile(next, []byte(text), 0o666))
 	x.w.must(os.Rename(next, filepath.Join(x.dir, wire.Metadata)))
 	x.wrote[wire.Metadata] = []byte(text)
+}
+
+// boots name the times before and after a power cut.
+var boots = []string{"11111111-6cee-11e0-8c08-cb07d7b3a564", "22222222-6cee-11e0-8c08-cb07d7b3a564"}
+
+// powerCut takes from the directory what may not have been on the disk: the ends of files, whole files, and the newest account of the agent.
+func (x *recorder) powerCut() {
+	x.cut, x.left, x.had = true, make(map[string]int64), make(map[string]int64)
+	if account, err := spool.Read(x.dir); err == nil {
+		for name, part := range account.Files {
+			x.had[name] = part.Acknowledged
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(x.wrote)) {
+		if name == wire.Metadata || x.gone[name] {
+			continue
+		}
+		path, size := filepath.Join(x.dir, name), len(x.wrote[name])+x.torn[name]
+		switch x.r.IntN(6) {
+		case 0:
+			x.w.must(os.Remove(path))
+			size = 0
+		case 1, 2:
+			size = x.r.IntN(size + 1)
+			x.w.must(os.Truncate(path, int64(size)))
+		}
+		x.left[name] = wholePackets(x.wrote[name], size)
+	}
+	account := filepath.Join(x.dir, spool.File)
+	x.forgot = x.r.IntN(2) == 0
+	switch {
+	case x.forgot && x.r.IntN(2) == 0:
+		if err := os.Remove(account); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			x.w.must(err)
+		}
+	case x.forgot:
+		if x.account != nil {
+			x.w.must(os.WriteFile(account, x.account, 0o666))
+		}
+	}
+	if left, err := spool.Read(x.dir); err == nil {
+		x.known = left.Settled.Recorded
+		for _, of := range []map[string]spool.Part{left.Files, left.Gone} {
+			for _, part := range of {
+				x.known += part.Size
+			}
+		}
+	}
+}
+
+// wholePackets returns the end of the last whole packet of a file that was cut off.
+func wholePackets(b []byte, size int) (end int64) {
+	for end+64 <= int64(min(len(b), size)) {
+		n := int64(binary.LittleEndian.Uint64(b[end+56:]) / 8)
+		if end+n > int64(size) {
+			break
+		}
+		end += n
+	}
+	return end
 }
 
 // packet returns a packet with the next number, of some size.
@@ -61,6 +131,14 @@ func (x *recorder) packet(size int) []byte {
 
 // record writes some packets.
 func (x *recorder) record() {
+	if x.cut {
+		return
+	}
+	if x.r.IntN(8) == 0 {
+		if b, err := os.ReadFile(filepath.Join(x.dir, spool.File)); err == nil {
+			x.account = b
+		}
+	}
 	for range 1 + x.r.IntN(4) {
 		stream := x.r.IntN(streams)
 		name := fmt.Sprintf("kernel_1_%d_%d", stream, x.turns[stream])
@@ -96,7 +174,7 @@ func (x *recorder) record() {
 // A chunk that no agent has seen is told by events of the trace, which this recorder does not write.
 func (x *recorder) drop(released bool) {
 	account, err := spool.Read(x.dir)
-	if err != nil {
+	if err != nil || x.cut {
 		return // there is none yet
 	}
 	for _, stream := range x.r.Perm(streams) {

@@ -116,7 +116,8 @@ func TestTheSameSeedGivesTheSameMessagesAtTheSameInstants(t *testing.T) {
 
 func TestPlantedBugsAreFound(t *testing.T) {
 	const within = 2000
-	for name, p := range map[string]plant{"acknowledged before the sync": beforeSync, "an offset off by one": offByOne, "a resend is skipped": noResend} {
+	for name, p := range map[string]plant{"acknowledged before the sync": beforeSync, "an offset off by one": offByOne, "a resend is skipped": noResend,
+		"a power cut is not noticed": unawareOfPower} {
 		t.Run(name, func(t *testing.T) {
 			var mu sync.Mutex
 			var found *world

@@ -119,9 +119,11 @@ func (w *world) act() {
 	x := w.r.IntN(100)
 	w.net.note("act %d %s", x, s.name)
 	switch {
-	case x < 50:
+	case x < 51:
 		w.recorder.record()
 		w.wake()
+	case x < 52:
+		w.powerCut()
 	case x < 62:
 		w.recorder.drop(true)
 		w.wake()
@@ -174,6 +176,25 @@ func (w *world) restartAgent() {
 		w.recorder.record()
 	}
 	w.startAgent()
+}
+
+// powerCut is that the agent's host loses power and is started again: nothing more is recorded, and the agent sends what is there.
+func (w *world) powerCut() {
+	if w.recorder.cut {
+		return
+	}
+	w.agent.kill()
+	w.recorder.powerCut()
+	w.pause(5 * time.Second)
+	w.startAgent()
+}
+
+// boot names the time since the host was started.
+func (w *world) boot() string {
+	if w.recorder.cut && w.plant != unawareOfPower {
+		return boots[1]
+	}
+	return boots[0]
 }
 
 func (s *server) restart(power bool) {
