@@ -55,7 +55,7 @@ func (w *world) audit() {
 	} else if sum.Recorded != recorded {
 		w.violate("%d bytes were recorded, and the agent counts %d", recorded, sum.Recorded)
 	}
-	if lacking > sum.Lost+sum.Away && !w.recorder.forgot {
+	if lacking > sum.Lost+sum.Away && !w.recorder.forgot && !w.doubtful {
 		w.violate("servers lack %d bytes, of which %d are counted as lost or away: %+v", lacking, sum.Lost+sum.Away, sum)
 	}
 	if sum.Lost > 0 && !w.recorder.cut && w.recorder.dropped == 0 && w.disks == 0 && w.replicas == len(w.servers) {
@@ -91,6 +91,10 @@ func (w *world) have(disks []map[string][]byte, name string, want []byte) int64 
 // unproven reports whether what a server has of a file from an offset on may be other bytes: the host lost power and has them no more, and the server, which
 // did not acknowledge them, may have lost power as well. Readers find such by the checksums of packets.
 func (w *world) unproven(name string, from int) bool {
+	if w.recorder.gone[name] && w.serverPower {
+		w.doubtful = true
+		return true
+	}
 	return w.recorder.cut && int64(from) >= max(w.recorder.left[name], w.recorder.had[name])
 }
 

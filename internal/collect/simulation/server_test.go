@@ -31,7 +31,7 @@ const hostDir = storeDir + "/s/web"
 
 func (s *server) start() {
 	s.conn = s.w.net.connect(s.name, "_INBOX")
-	s.view = &view{disk: s.disk, conn: s.conn, lies: s.w.plant == beforeSync}
+	s.view = &view{disk: s.disk, conn: s.conn, lies: s.w.plant == beforeSync, lost: func() { s.w.serverPower = true }}
 	if s.w.plant == offByOne {
 		s.conn.tamper = shiftFills
 	}
@@ -61,7 +61,8 @@ func (s *server) kill(power bool) {
 // view is the disk as one process has it: none when the process is dead. It can die at one of its own operations.
 type view struct {
 	conn *conn
-	lies bool // Sync does nothing: a planted bug
+	lies bool   // Sync does nothing: a planted bug
+	lost func() // is called when it loses power
 
 	mu    sync.Mutex
 	disk  *disktest.Disk
@@ -94,6 +95,7 @@ func (v *view) end(power bool) {
 	v.dead = true
 	v.conn.kill()
 	if power {
+		v.lost()
 		v.next = v.disk.Cut()
 	}
 }
