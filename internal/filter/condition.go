@@ -43,7 +43,7 @@ func ParseCondition(s string) (Condition, error) {
 			at, op = i, o
 		}
 	}
-	if op == "" {
+	if op == "" || strings.TrimSpace(s[:at]) == "" {
 		return Condition{}, fmt.Errorf("invalid condition %q; want FIELD=VALUE or another operator of != < <= > >= ~ !~", s)
 	}
 	c := Condition{Field: strings.TrimSpace(s[:at]), Op: op, Value: strings.TrimSpace(s[at+len(op):])}
