@@ -29,9 +29,9 @@ func TestPlantedSleepAndComputingAreOnThePathOfARequest(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for _, language := range []string{"python", "go"} {
-		b := bar{meridian: meridian, goroutines: true, kernel: "net,sched,syscalls,sockets,disk"}
+		b := bar{meridian: meridian, goroutines: true, kernel: "net,sched,syscalls,sockets,disk", disk: t.TempDir()}
 		dir := t.TempDir()
-		order := []string{"", "sleep", "", "CPU", "lock", "", "delayed ACK", ""}
+		order := []string{"", "sleep", "", "CPU", "lock", "", "delayed ACK", "", "disk"}
 		if err := b.record(threeHosts(t), dir, language, order); err != nil {
 			t.Fatal(err)
 		}

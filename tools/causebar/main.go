@@ -7,9 +7,11 @@
 // Programs in Go write an execution trace, which is read beside the kernel's events; -goroutines=false leaves it out.
 // It needs root, python3, and Linux with BTF. Kinds: sleep (of the database, 30 ms), lock (held by a thread that sleeps 25 ms),
 // CPU (20 ms), run queue (three programs compete for the server's processor; Python alone), delayed ACK (write, write, read
-// without TCP_NODELAY). A lock counts as right also where it is named as the sleep of the thread that holds it, which it is.
+// without TCP_NODELAY), disk (for 25 ms the database writes a file in -disk and syncs it, again and again). A lock counts as right also where it is named as the sleep of the thread
+// that holds it, which it is. "timer of an event loop" is right for a sleep, which is that timer; of a lock it names the host and the wait, but not
+// whose timer it was, and is undecided.
 // A request whose threads waited longer for a processor than was planted, by the kernel's own count (schedstat), was made slow by that: then the
-// run queue is right, and such requests are counted. Named alone and other than this is wrong; several names with the right one among them, and names that say what is not
+// run queue is right, and such requests are counted; of a disk, than half of that time, in which its threads wait for a processor after each fsync. Named alone and other than this is wrong; several names with the right one among them, and names that say what is not
 // known, are undecided.
 package main
 
@@ -52,13 +54,15 @@ type plant struct {
 
 var planted = map[string]plant{
 	"sleep":       {1, 30e6, []string{"sleep on db", "another thread's sleep on db", anyTimer + " on db", "another thread's " + anyTimer + " on db"}},
-	"lock":        {2, 20e6, []string{"lock on server", "another thread's sleep on server", anyTimer + " on server", "another thread's " + anyTimer + " on server"}},
+	"lock":        {2, 20e6, []string{"lock on server", "another thread's sleep on server"}},
 	"CPU":         {3, 20e6, []string{"CPU on server", "another thread's CPU on server"}},
 	"run queue":   {4, 20e6, runQueues[:2]},
 	"delayed ACK": {5, 35e6, []string{"delayed ACK on server"}},
+	"disk":        {6, 25e6, []string{"disk on db", "another thread's disk on db"}},
 }
 
-// anyTimer is what a path calls a time-out of epoll: the timer of any task of the program.
+// anyTimer is what a path calls a time-out of epoll: the timer of any task of the program. Of one that did not sleep itself it says
+// that it is not known whose.
 const anyTimer = "timer of an event loop"
 
 // runQueues are right where threads waited longer for a processor than was planted.
@@ -67,9 +71,9 @@ var runQueues = []string{"run queue on server", "another thread's run queue on s
 // kindsOf returns what is planted in a language: Go's goroutines cannot choose their processor.
 func kindsOf(language string) []string {
 	if language == "go" {
-		return []string{"sleep", "lock", "CPU", "delayed ACK"}
+		return []string{"sleep", "lock", "CPU", "delayed ACK", "disk"}
 	}
-	return []string{"sleep", "lock", "CPU", "run queue", "delayed ACK"}
+	return []string{"sleep", "lock", "CPU", "run queue", "delayed ACK", "disk"}
 }
 
 func main() {
@@ -85,6 +89,7 @@ func main() {
 	flag.BoolVar(&b.goroutines, "goroutines", true, "read execution traces of the programs in Go beside the kernel's events")
 	flag.StringVar(&b.kernel, "kernel", "net,sched,syscalls,sockets,disk", "`GROUPS` of kernel events to record")
 	flag.BoolVar(&b.verbose, "v", false, "print what was named otherwise")
+	flag.StringVar(&b.disk, "disk", os.TempDir(), "where the database syncs its file: `DIR` of a file system on a disk, not in memory")
 	flag.StringVar(&b.keep, "keep", "", "keep the recordings in `DIR`")
 	flag.Parse()
 	for language := range strings.SplitSeq(*languages, ",") {
@@ -101,8 +106,8 @@ func played() bool {
 	if role == "" {
 		return false
 	}
-	own, db, _ := strings.Cut(os.Getenv("CAUSEBAR_ADDRESSES"), " ")
-	if err := playTraced(role, own, db, os.Getenv("CAUSEBAR_TRACE")); err != nil {
+	own, other, _ := strings.Cut(os.Getenv("CAUSEBAR_ADDRESSES"), " ")
+	if err := playTraced(role, own, other, os.Getenv("CAUSEBAR_TRACE")); err != nil {
 		fmt.Fprintln(os.Stderr, "causebar:", role+":", err)
 		os.Exit(1)
 	}
@@ -117,6 +122,7 @@ type bar struct {
 	kernel   string // groups of events
 	verbose  bool
 	keep     string
+	disk     string // a directory
 	// goroutines says that execution traces of programs in Go are read too.
 	goroutines bool
 }
@@ -167,15 +173,15 @@ type score struct {
 	right, undecided, wrong int
 	notSlow                 int
 	queued                  int // that waited longer for a processor than was planted
-	timers                  int // right ones named as any timer of the program
+	timers                  int // locks of which the path says no more than that a timer of any task was waited for
 	offSum                  int // requests whose pieces do not sum to them
 	others                  []string
 }
 
 func (s *score) String() string {
 	all := s.right + s.undecided + s.wrong
-	return fmt.Sprintf("%-6s  %3d planted: right %3d (%.0f %%; %d of them as a timer of any task), undecided %d, wrong %d; %d waited longer for a processor; %d not slow; sums off %d",
-		s.language, all, s.right, 100*float64(s.right)/float64(max(1, all)), s.timers, s.undecided, s.wrong, s.queued, s.notSlow, s.offSum)
+	return fmt.Sprintf("%-6s  %3d planted: right %3d (%.0f %%), undecided %d (%d of them a timer of any task), wrong %d; %d waited longer for a processor; %d not slow; sums off %d",
+		s.language, all, s.right, 100*float64(s.right)/float64(max(1, all)), s.undecided, s.timers, s.wrong, s.queued, s.notSlow, s.offSum)
 }
 
 // run records the requests of one order and judges what is said of them.
@@ -239,7 +245,11 @@ func readDelays(dir string) (map[int]int64, error) {
 func (s *score) judge(kind string, r *request, delay int64) {
 	names := strings.Split(r.LongestBeyond, " or ")
 	right := planted[kind].right
-	if delay > planted[kind].least && kind != "run queue" {
+	longest := planted[kind].least
+	if kind == "disk" {
+		longest /= 2
+	}
+	if delay > longest && kind != "run queue" {
 		s.queued++
 		right = slices.Concat(right, runQueues)
 	}
@@ -247,12 +257,12 @@ func (s *score) judge(kind string, r *request, delay int64) {
 	switch {
 	case len(names) == 1 && is(names[0]):
 		s.right++
-		if strings.Contains(names[0], anyTimer) {
+		return
+	case kind == "lock" && strings.Contains(r.LongestBeyond, anyTimer+" on server"), len(names) > 1 && slices.ContainsFunc(names, is), strings.Contains(r.LongestBeyond, "("), strings.HasPrefix(r.LongestBeyond, "timer or"), strings.HasPrefix(r.LongestBeyond, "not recorded"), r.LongestBeyond == "":
+		s.undecided++
+		if strings.Contains(r.LongestBeyond, anyTimer) {
 			s.timers++
 		}
-		return
-	case len(names) > 1 && slices.ContainsFunc(names, is), strings.Contains(r.LongestBeyond, "("), strings.HasPrefix(r.LongestBeyond, "timer or"), strings.HasPrefix(r.LongestBeyond, "not recorded"), r.LongestBeyond == "":
-		s.undecided++
 	default:
 		s.wrong++
 	}
@@ -271,12 +281,18 @@ func (b *bar) record(l *netlab.Lab, dir, language string, order []string) error 
 	for _, k := range order {
 		asked += fmt.Sprint(planted[k].number)
 	}
+	synced, err := os.CreateTemp(b.disk, "causebar-synced-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(synced.Name())
+	defer synced.Close()
 	programs := map[string][]string{
 		"server": {"python3", filepath.Join(dir, "server.py"), server, db},
-		"db":     {"python3", filepath.Join(dir, "db.py"), db},
+		"db":     {"python3", filepath.Join(dir, "db.py"), db, synced.Name()},
 		"client": {"python3", filepath.Join(dir, "client.py"), server, asked},
 	}
-	addresses := map[string]string{"server": server + " " + db, "db": db}
+	addresses := map[string]string{"server": server + " " + db, "db": db + " " + synced.Name()}
 	if language == "go" {
 		own, err := os.Executable()
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // playTraced plays with an execution trace in a file.
-func playTraced(role, own, db, file string) error {
+func playTraced(role, own, other, file string) error {
 	f, err := os.Create(file)
 	if err != nil {
 		return err
@@ -26,15 +26,15 @@ func playTraced(role, own, db, file string) error {
 		return err
 	}
 	defer rtrace.Stop()
-	return play(role, own, db)
+	return play(role, own, other)
 }
 
-// play is the server or the database in Go, whose goroutines wait without the kernel.
-func play(role, own, db string) error {
+// play is the server or the database in Go, whose goroutines wait without the kernel. Other is the server's database, or the database's file.
+func play(role, own, other string) error {
 	if role == "db" {
-		return playDB(own)
+		return playDB(own, other)
 	}
-	up, err := connect(net.JoinHostPort(db, "7001"))
+	up, err := connect(net.JoinHostPort(other, "7001"))
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,12 @@ func play(role, own, db string) error {
 	}
 }
 
-func playDB(own string) error {
+func playDB(own, file string) error {
+	synced, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer synced.Close()
 	listener, err := net.Listen("tcp", net.JoinHostPort(own, "7001"))
 	if err != nil {
 		return err
@@ -111,11 +116,29 @@ func playDB(own string) error {
 		if binary.BigEndian.Uint32(b[4:]) == planted["sleep"].number {
 			time.Sleep(30 * time.Millisecond)
 		}
+		if binary.BigEndian.Uint32(b[4:]) == planted["disk"].number {
+			if err := syncs(synced, 25*time.Millisecond); err != nil {
+				return err
+			}
+		}
 		waits.tell(b)
 		if _, err := c.Write(b); err != nil {
 			return err
 		}
 	}
+}
+
+// syncs writes to a file and has it brought to the disk, again and again for so long.
+func syncs(f *os.File, d time.Duration) error {
+	for from := time.Now(); time.Since(from) < d; {
+		if _, err := f.WriteAt(make([]byte, 4096), 0); err != nil {
+			return err
+		}
+		if err := f.Sync(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // delays tells how long the threads waited for a processor since the request before.
