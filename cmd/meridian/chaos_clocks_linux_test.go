@@ -39,6 +39,8 @@ func wrongClocks(t *testing.T, r *rand.Rand, o *outcomes) {
 	}
 	if no > 0 {
 		t.Errorf("ahead %v, fast %g ppm: %s", ahead, fast, out)
+	} else if err != nil && strings.Contains(string(out), "verdict: undecided") && strings.Contains(string(out), "events were lost") {
+		t.Logf("ahead %v, fast %g ppm: undecided, since events were lost and counted", ahead, fast) // a loaded machine
 	} else if err != nil {
 		t.Errorf("ahead %v, fast %g ppm: %v: %s", ahead, fast, err, out)
 	}
