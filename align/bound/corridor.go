@@ -313,7 +313,15 @@ func graham(points []point, side float64) []point {
 
 // inOrder sorts points by x, those farthest out first over one x. Most are in order already.
 func inOrder(points []point, side float64) {
-	order := func(p, q point) int { return cmp.Or(cmp.Compare(p.x, q.x), cmp.Compare(side*p.y, side*q.y)) }
+	order := func(p, q point) int { // cmp.Or would compare both, always
+		switch {
+		case p.x < q.x:
+			return -1
+		case p.x > q.x:
+			return 1
+		}
+		return cmp.Compare(side*p.y, side*q.y)
+	}
 	for i := 1; i < len(points); i++ {
 		if !(points[i-1].x < points[i].x) && order(points[i-1], points[i]) > 0 {
 			slices.SortFunc(points, order)

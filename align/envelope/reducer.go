@@ -178,8 +178,14 @@ func (r *Reducer) finish() {
 // lowerHull returns, in place, the corners of the lower hull over (received, received - sent), by time. Differences of
 // nearby stamps are exact in float64, and a corner lost to the rounding of a product is lost by less than a picosecond.
 func lowerHull(m []trace.Message) []trace.Message {
-	order := func(a, b trace.Message) int {
-		return cmp.Or(cmp.Compare(a.Received, b.Received), cmp.Compare(b.Sent, a.Sent))
+	order := func(a, b trace.Message) int { // cmp.Or would compare both, always
+		switch {
+		case a.Received < b.Received:
+			return -1
+		case a.Received > b.Received:
+			return 1
+		}
+		return cmp.Compare(b.Sent, a.Sent)
 	}
 	if !slices.IsSortedFunc(m, order) {
 		slices.SortFunc(m, order)

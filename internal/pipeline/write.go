@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"sync"
 
 	"meridian/internal/pipeline/output"
 	"meridian/internal/pipeline/usage"
@@ -194,9 +193,7 @@ func (w *outputWriter) writePackets(ctx context.Context) error {
 	if w.dropped != nil {
 		w.dropped()
 	}
-	var beside sync.WaitGroup
-	beside.Go(returnMemory) // merging leaves processors free
-	defer beside.Wait()
+	returnMemory()
 	for _, f := range w.files {
 		if f.kind != ofParts {
 			continue
