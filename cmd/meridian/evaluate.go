@@ -71,7 +71,8 @@ func (f *evaluateFlags) run(cmd *cobra.Command, args []string) error {
 	o := evaluate.Options{Match: options.Match, Align: options.Align, Compare: f.compare, Truth: f.truth, Plots: f.plots}
 	var evaluation *evaluate.Evaluation
 	err = withTraces(cmd, args, &f.traceFlags, f.quiet, func(r *tracesRun) (err error) {
-		o.Progress, o.Match.Memory = r.progress, r.memory
+		o.Progress = r.progress
+		r.limit(&o.Match)
 		evaluation, err = evaluate.Run(r.ctx, r.traces, o)
 		return err
 	})

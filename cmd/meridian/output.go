@@ -69,7 +69,8 @@ func (f *outputFlags) add(cmd *cobra.Command, result string) {
 func (f *outputFlags) pipeline(cmd *cobra.Command, args []string, o pipeline.Options) (outcome *pipeline.Outcome, err error) {
 	o.Outputs, o.Redact = f.outputs, f.redact
 	err = withTraces(cmd, args, &f.traceFlags, f.quiet, func(r *tracesRun) (err error) {
-		o.Progress, o.Match.Memory, o.Match.Dropped = r.progress, r.memory, r.memory.Drop
+		o.Progress, o.Match.Dropped = r.progress, r.memory.Drop
+		r.limit(&o.Match)
 		outcome, err = pipeline.Run(r.ctx, r.traces, o)
 		return err
 	})

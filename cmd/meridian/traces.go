@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"os"
 	"runtime"
@@ -88,7 +89,13 @@ func withTraces(cmd *cobra.Command, args []string, f *traceFlags, quiet bool, wo
 		}
 		bar.show(stage, done, total)
 	}
-	return work(&tracesRun{ctx, traces, memory, progress})
+	held := func(bytes int64) {
+		if limit := f.memory.bytes(); bytes > limit/2 && !quiet {
+			fmt.Fprintf(cmd.ErrOrStderr(), "meridian: warning: flows and ends of messages take about %d MiB of memory, which no file takes; "+
+				"more than --memory %dMiB will be needed\n", bytes>>20, limit>>20)
+		}
+	}
+	return work(&tracesRun{ctx, traces, memory, progress, held})
 }
 
 // spillAll puts all arrays into files, however few: tests set it.
@@ -100,7 +107,11 @@ type tracesRun struct {
 	traces   []input.Trace
 	memory   *spill.Memory // closed when the work is done
 	progress pipeline.Progress
+	held     func(bytes int64)
 }
+
+// limit has a run keep to --memory, and tell where it cannot.
+func (r *tracesRun) limit(o *pipeline.MatchOptions) { o.Memory, o.Held = r.memory, r.held }
 
 // scratchUnder returns the directory in which temporary files are made if the user names none. They may be large, so it is not /tmp, which
 // many systems have in memory.

@@ -173,6 +173,10 @@ func (f *viewFlags) run(cmd *cobra.Command, args []string) error {
 	return f.serve(cmd, t, notes)
 }
 
+// packetMemory is what finding requests takes for each packet, bytes, as measured with 10 million: the packet, its messages, what lives between
+// two collections.
+const packetMemory = 450
+
 // timeline makes the timeline of the traces, or opens an index.
 func (f *viewFlags) timeline(cmd *cobra.Command, args []string) (t *view.Timeline, broken []string, err error) {
 	if i := slices.IndexFunc(args, view.IsIndex); i >= 0 {
@@ -196,12 +200,16 @@ func (f *viewFlags) timeline(cmd *cobra.Command, args []string) (t *view.Timelin
 	o.Select, o.Logical = wanted, f.logical
 	var outcome *pipeline.Outcome
 	err = withTraces(cmd, args, &f.traceFlags, f.quiet, func(r *tracesRun) (err error) {
-		o.Progress, o.Match.Memory = r.progress, r.memory
+		o.Progress = r.progress
+		r.limit(&o.Match)
 		t, outcome, err = pipeline.View(r.ctx, r.traces, o, f.index)
 		return err
 	})
 	if err != nil {
 		return nil, nil, err
+	}
+	if f.memory > 0 { // else a page would depend on the machine that made it
+		t.LimitPackets(int(min(view.DefaultPackets, int64(f.memory)/4*3/packetMemory)))
 	}
 	f.printWarnings(cmd, outcome.Warnings)
 	if f.index != "" {

@@ -25,6 +25,8 @@ type MatchOptions struct {
 	Memory trace.Memory
 	// Dropped, unless it is nil, is told when the run uses nothing any more that Memory keeps: before it merges captures.
 	Dropped func()
+	// Held, unless it is nil, is told about how much the inputs take that Memory does not keep, bytes ([input.Set.Held]), before they are matched.
+	Held func(bytes int64)
 }
 
 // Matched is the inputs as one problem: the clocks, and the messages between them.
@@ -51,6 +53,9 @@ type recording struct {
 
 // Match finds the messages in the inputs. Warnings name what was left out.
 func Match(ctx context.Context, set *input.Set, o MatchOptions, w *trace.Warnings) (*Matched, error) {
+	if o.Held != nil {
+		o.Held(set.Held())
+	}
 	for _, c := range set.Captures {
 		if step := o.granularityOf(c.Host); step > 0 {
 			c.Granularity = step

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -68,3 +69,29 @@ func (r residency) bytes() int64 {
 }
 
 func (r residency) close() error { return r.statm.Close() }
+
+// ticks is a timer of the system's, which the poller of Go's runtime waits for. Go's own timers belong to one of its processors each, and
+// wait while a page fault there waits for the disk: then others map pages that nobody unmaps. See timerfd_create(2).
+type ticks struct{ file *os.File }
+
+func newTicks(interval time.Duration) (*ticks, error) {
+	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	every := unix.NsecToTimespec(int64(interval))
+	if err := unix.TimerfdSettime(fd, 0, &unix.ItimerSpec{Interval: every, Value: every}, nil); err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
+	return &ticks{os.NewFile(uintptr(fd), "timer")}, nil
+}
+
+// wait waits for the next tick; it is false once the ticks are stopped.
+func (t *ticks) wait() bool {
+	var expirations [8]byte
+	_, err := t.file.Read(expirations[:])
+	return err == nil
+}
+
+func (t *ticks) stop() { t.file.Close() }

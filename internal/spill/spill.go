@@ -57,8 +57,8 @@ type Memory struct {
 	rest   []byte // of the last segment, not used yet
 	end    int64  // place of the end of rest in the file
 	pages  residency
-	err    error // the first one
-	quit   chan struct{}
+	ticks  *ticks // nil without a file
+	err    error  // the first one
 	done   sync.WaitGroup
 	freed  sync.WaitGroup // discards of arrays
 
@@ -71,7 +71,7 @@ type Memory struct {
 // array does not fit, and calls fail, once, if an array cannot be kept there. It must be closed before the directory. With a limit of 0
 // all arrays are kept in the file, as tests want it.
 func New(dir *scratch.Dir, limit int64, fail func(error)) *Memory {
-	return &Memory{dir: dir, limit: limit, fail: fail, quit: make(chan struct{})}
+	return &Memory{dir: dir, limit: limit, fail: fail}
 }
 
 // Spilled returns how many bytes of the file are in use.
@@ -145,9 +145,12 @@ func (m *Memory) Drop() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.onHeap, m.rest = 0, nil
-	for _, b := range m.parts() {
-		m.freed.Go(func() { discard(b) })
-	}
+	all := m.parts()
+	m.freed.Go(func() {
+		for _, b := range all {
+			discard(b)
+		}
+	})
 }
 
 // holds reports whether an array lies in a mapped part.
@@ -220,6 +223,9 @@ func (m *Memory) open() error {
 	if m.pages, err = openResidency(); err != nil {
 		return fmt.Errorf("how much memory the process has: %w", err)
 	}
+	if m.ticks, err = newTicks(interval); err != nil {
+		return fmt.Errorf("timer: %w", err)
+	}
 	m.done.Go(m.watch)
 	return nil
 }
@@ -241,15 +247,8 @@ func (m *Memory) explain(err error) error {
 
 // watch unmaps pages while more are mapped than may be.
 func (m *Memory) watch() {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-m.quit:
-			return
-		case <-ticker.C:
-			m.trim(max(m.limit/8, least))
-		}
+	for m.ticks.wait() {
+		m.trim(max(m.limit/8, least))
 	}
 }
 
@@ -270,9 +269,18 @@ func (m *Memory) parts() [][]byte {
 	return slices.Clone(m.mapped)
 }
 
+// stopTicks ends the watching. A run may end before there is a file.
+func (m *Memory) stopTicks() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ticks != nil {
+		m.ticks.stop()
+	}
+}
+
 // Close frees everything. No array may be used afterwards.
 func (m *Memory) Close() error {
-	close(m.quit)
+	m.stopTicks()
 	m.done.Wait()
 	m.freed.Wait()
 	m.mu.Lock()

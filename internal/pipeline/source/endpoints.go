@@ -95,8 +95,19 @@ func (m *Messages) Endpoints(rowName func(clock int) string) []trace.Source {
 
 // endpointsOf returns the endpoints of a clock in order of its time.
 func (m *Messages) endpointsOf(clock int) (all []endpoint) {
+	wanted := func(c int) bool {
+		ch := &m.Channels[c]
+		return (ch.From == clock || ch.To == clock) && (m.Skip == nil || !m.Skip(c))
+	}
+	n := 0
+	for c := range m.Channels {
+		if wanted(c) {
+			n += len(m.Channels[c].Messages)
+		}
+	}
+	all = make([]endpoint, 0, n)
 	for c, ch := range m.Channels {
-		if ch.From != clock && ch.To != clock || m.Skip != nil && m.Skip(c) {
+		if !wanted(c) {
 			continue
 		}
 		for i := range ch.Messages {
