@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"strconv"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,21 +13,14 @@ const supported = true
 
 var pageSize = int64(os.Getpagesize())
 
-// allocate makes sure that a part of a file has room on the disk, and is zeros.
+// allocate makes sure that a part of a file has room on the disk, and is zeros, written in pieces.
 func allocate(f *os.File, at, length int64) error {
 	err := unix.Fallocate(int(f.Fd()), 0, at, length)
-	if !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOSYS) {
+	if err != nil && !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOSYS) {
 		return err
 	}
-	zeros := make([]byte, 1<<20)
-	for length > 0 {
-		n := min(length, int64(len(zeros)))
-		if _, err := f.WriteAt(zeros[:n], at); err != nil {
-			return err
-		}
-		at, length = at+n, length-n
-	}
-	return nil
+	var zeros [piece]byte
+	return writePieces(f, at, length, func(from, to int64) []byte { return zeros[:to-from] })
 }
 
 func mapFile(f *os.File, at, length int64) ([]byte, error) {
@@ -69,29 +61,3 @@ func (r residency) bytes() int64 {
 }
 
 func (r residency) close() error { return r.statm.Close() }
-
-// ticks is a timer of the system's, which the poller of Go's runtime waits for. Go's own timers belong to one of its processors each, and
-// wait while a page fault there waits for the disk: then others map pages that nobody unmaps. See timerfd_create(2).
-type ticks struct{ file *os.File }
-
-func newTicks(interval time.Duration) (*ticks, error) {
-	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
-	if err != nil {
-		return nil, err
-	}
-	every := unix.NsecToTimespec(int64(interval))
-	if err := unix.TimerfdSettime(fd, 0, &unix.ItimerSpec{Interval: every, Value: every}, nil); err != nil {
-		unix.Close(fd)
-		return nil, err
-	}
-	return &ticks{os.NewFile(uintptr(fd), "timer")}, nil
-}
-
-// wait waits for the next tick; it is false once the ticks are stopped.
-func (t *ticks) wait() bool {
-	var expirations [8]byte
-	_, err := t.file.Read(expirations[:])
-	return err == nil
-}
-
-func (t *ticks) stop() { t.file.Close() }

@@ -5,7 +5,6 @@ package spill
 import (
 	"errors"
 	"os"
-	"time"
 )
 
 const (
@@ -30,11 +29,3 @@ func openResidency() (residency, error) { return residency{}, nil }
 func (residency) bytes() int64 { return 0 }
 
 func (residency) close() error { return nil }
-
-type ticks struct{}
-
-func newTicks(time.Duration) (*ticks, error) { return nil, errors.ErrUnsupported }
-
-func (*ticks) wait() bool { return false }
-
-func (*ticks) stop() {}

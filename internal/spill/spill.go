@@ -57,8 +57,8 @@ type Memory struct {
 	rest   []byte // of the last segment, not used yet
 	end    int64  // place of the end of rest in the file
 	pages  residency
-	ticks  *ticks // nil without a file
-	err    error  // the first one
+	quit   chan struct{}
+	err    error // the first one
 	done   sync.WaitGroup
 	freed  sync.WaitGroup // discards of arrays
 
@@ -71,7 +71,7 @@ type Memory struct {
 // array does not fit, and calls fail, once, if an array cannot be kept there. It must be closed before the directory. With a limit of 0
 // all arrays are kept in the file, as tests want it.
 func New(dir *scratch.Dir, limit int64, fail func(error)) *Memory {
-	return &Memory{dir: dir, limit: limit, fail: fail}
+	return &Memory{dir: dir, limit: limit, fail: fail, quit: make(chan struct{})}
 }
 
 // Spilled returns how many bytes of the file are in use.
@@ -107,11 +107,25 @@ func (m *Memory) Keep(array []byte) []byte {
 	if !ok {
 		return array
 	}
-	if _, err := m.file.WriteAt(array, at); err != nil {
+	if err := writePieces(m.file, at, int64(len(array)), func(from, to int64) []byte { return array[from:to] }); err != nil {
 		m.failed(err)
 		return array
 	}
 	return b
+}
+
+// piece is how much is written at once, bytes. File systems keep what was written at once as one block of memory, up to some megabytes, and a page
+// fault maps all of its block (Linux 6.18, ext4): a thousand faults would map gigabytes before anybody could look.
+const piece = 64 << 10
+
+// writePieces writes so many bytes to a file at an offset: those that part returns.
+func writePieces(f *os.File, at, length int64, part func(from, to int64) []byte) error {
+	for from := int64(0); from < length; from += piece {
+		if _, err := f.WriteAt(part(from, min(from+piece, length)), at+from); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Make implements [trace.Memory].
@@ -223,9 +237,6 @@ func (m *Memory) open() error {
 	if m.pages, err = openResidency(); err != nil {
 		return fmt.Errorf("how much memory the process has: %w", err)
 	}
-	if m.ticks, err = newTicks(interval); err != nil {
-		return fmt.Errorf("timer: %w", err)
-	}
 	m.done.Go(m.watch)
 	return nil
 }
@@ -247,8 +258,15 @@ func (m *Memory) explain(err error) error {
 
 // watch unmaps pages while more are mapped than may be.
 func (m *Memory) watch() {
-	for m.ticks.wait() {
-		m.trim(max(m.limit/8, least))
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-m.quit:
+			return
+		case <-ticker.C:
+			m.trim(max(m.limit/8, least))
+		}
 	}
 }
 
@@ -269,18 +287,9 @@ func (m *Memory) parts() [][]byte {
 	return slices.Clone(m.mapped)
 }
 
-// stopTicks ends the watching. A run may end before there is a file.
-func (m *Memory) stopTicks() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.ticks != nil {
-		m.ticks.stop()
-	}
-}
-
 // Close frees everything. No array may be used afterwards.
 func (m *Memory) Close() error {
-	m.stopTicks()
+	close(m.quit)
 	m.done.Wait()
 	m.freed.Wait()
 	m.mu.Lock()

@@ -93,6 +93,22 @@ func TestUnmappedPagesAreNotInMemory(t *testing.T) {
 	}
 }
 
+// A file system may keep a file in blocks of megabytes, all of which a touch of one byte would map.
+func TestATouchMapsLittle(t *testing.T) {
+	m := open(t, t.TempDir(), 0)
+	const size, touches = 64 << 20, 64
+	for name, b := range map[string][]byte{"kept": m.Keep(bytes.Repeat([]byte{1}, size)), "made": m.Make(size)} {
+		m.trim(0)
+		before := m.pages.bytes()
+		for i := 0; i < size; i += size / touches {
+			b[i] = 2
+		}
+		if grown := m.pages.bytes() - before; grown > touches*4*piece {
+			t.Errorf("%s: %d touches mapped %d bytes", name, touches, grown)
+		}
+	}
+}
+
 func TestWhatFitsStaysOnTheHeap(t *testing.T) {
 	under := t.TempDir()
 	m := open(t, under, 1<<30) // of which 3/8 less 64 MiB are 320 MiB
