@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/big"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -43,10 +44,14 @@ func ParseCondition(s string) (Condition, error) {
 			at, op = i, o
 		}
 	}
-	if op == "" || strings.TrimSpace(s[:at]) == "" {
+	field := strings.TrimSpace(s[:at])
+	if slices.ContainsFunc(operators, func(o string) bool { return strings.HasPrefix(field, o) }) { // "=a=b": a name does not begin so
+		field = ""
+	}
+	if op == "" || field == "" {
 		return Condition{}, fmt.Errorf("invalid condition %q; want FIELD=VALUE or another operator of != < <= > >= ~ !~", s)
 	}
-	c := Condition{Field: strings.TrimSpace(s[:at]), Op: op, Value: strings.TrimSpace(s[at+len(op):])}
+	c := Condition{Field: field, Op: op, Value: strings.TrimSpace(s[at+len(op):])}
 	if err := c.misspelt(s); err != nil {
 		return c, err
 	}

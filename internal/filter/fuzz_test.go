@@ -5,7 +5,7 @@ import "testing"
 // FuzzParse: any condition or pair that a person or a page writes is parsed or refused with a reason. A condition is written as
 // text that means the same.
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"pid=1234", "length>=1500", "comm~^nginx", "x~(", "p===a", "p! = a", " =a", "read=begin..end,key=id/other,max=5ms", "a=b..c,min=1s,max=0", "=..,", "a=9223372036854775808"} {
+	for _, s := range []string{"pid=1234", "length>=1500", "comm~^nginx", "x~(", "p===a", "p! = a", " =a", "=x==", "read=begin..end,key=id/other,max=5ms", "a=b..c,min=1s,max=0", "=..,", "a=9223372036854775808"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
