@@ -162,9 +162,18 @@ func (b *panelBrowser) ColumnsThatNoRequestFillsAreNotShown(t *testing.T) {
 			t.Errorf("%s: the columns are %s, want %s", name, got, c.want)
 		}
 		if name == "packets" {
+			const partial = `document.querySelector("#panel-requests .sheet .partial")`
+			if value[bool](p.logic, `!`+partial+`.hidden`) {
+				t.Error("a list of all requests says that some are not listed")
+			}
+			value[bool](p.logic, `((s) => { s.value = "20"; s.dispatchEvent(new Event("change")); return true; })(document.querySelectorAll("#panel-requests select")[1])`)
+			p.until(partial+`.textContent.startsWith("A column sorts the 20 listed here; ") && !`+partial+`.hidden`, "it is not said that a column sorts what is listed alone")
 			p.until(`document.querySelector("#panel-requests tbody").innerText.includes("1 packet")`, "the request whose packet was sent again does not say so")
 			p.until(`/:7000/.test(document.querySelector("#panel-requests tbody").innerText)`, "the address of the server is not told")
 			p.shots("requests-packets")
+			p.key("y")
+			p.until(`/server · worker[^\n]*blocked[^\n]*lock\s/.test(document.querySelector("#panel-numbers").innerText)`, "it is not told for how long the worker was blocked by a lock")
+			p.shots("states")
 		}
 	}
 }

@@ -130,6 +130,7 @@ type Host struct {
 	words    map[uint64]map[int32]bool
 	releases map[uint64][]release // of a futex's word, in order of time
 	switches int64
+	last     int64 // instant of the latest switch or wake-up
 
 	wrote, read map[way][]transfer
 	serves      []served // requests that the host had, in order of their arrival once they are sorted
@@ -229,6 +230,7 @@ const (
 // tenure.
 func (h *Host) Switch(at int64, cpu, from, to int32, left int64, fromFollowed, toFollowed bool) {
 	h.switches++
+	h.last = at
 	if from != 0 && fromFollowed {
 		t := h.thread(from)
 		if left == preempted || left == 0 {
@@ -258,6 +260,7 @@ const (
 
 // Wake adds a wake-up; the waker is -1 where the recording does not name it.
 func (h *Host) Wake(at int64, cpu, tid, waker int32, context uint8) {
+	h.last = at
 	t, c := h.thread(tid), h.cpu(cpu)
 	if len(t.states) == 0 || t.states[len(t.states)-1].kind != blocked {
 		return

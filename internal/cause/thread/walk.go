@@ -188,99 +188,30 @@ func (h *Host) ran(cpu int32, from, to int64) string {
 	return fmt.Sprintf("CPU %d ran thread %d", cpu, who)
 }
 
-var (
-	sleeps = map[string]bool{"nanosleep": true, "clock_nanosleep": true}
-	disks  = map[string]bool{"fsync": true, "fdatasync": true, "sync_file_range": true, "pread64": true, "pwrite64": true, "openat": true, "io_getevents": true, "sync": true}
-	// waits return 0 when their time is over.
-	waits = map[string]bool{"epoll_wait": true, "epoll_pwait": true, "epoll_pwait2": true, "poll": true, "ppoll": true, "select": true, "pselect6": true}
-)
-
-const timedOut = -110 // -ETIMEDOUT
-
-// context tells from where a wake-up came where the recording does not say it. Who was on the processor need not be who woke.
-func (h *Host) context(k *wake, name string) uint8 {
-	if k.context != ContextUnknown {
-		return k.context
-	}
-	switch u := h.threads[k.waker]; {
-	case sleeps[name], k.waker == 0:
-		return InHardIRQ
-	case k.waker > 0 && k.calling:
-		return InThread
-	case k.waker > 0 && u != nil && len(u.calls) > 0: // its calls are recorded, and it was in none
-		return InHardIRQ
-	}
-	return ContextUnknown
-}
-
 // blocked resolves a wait from an instant to t by what ended it, and returns how far back that led.
 func (w *walk) blocked(of waiter, th *thread, i int, from, t, bound int64, request *packet) int64 {
 	s := &th.states[i]
-	var c call
-	if s.call >= 0 {
-		c = th.calls[s.call]
-	}
 	if s.wake < 0 {
-		w.add(of, cause.WakeUnknown, from, t, c.name)
+		w.add(of, cause.WakeUnknown, from, t, th.callOf(s).name)
 		return from
 	}
 	k := &of.h.wakes[s.wake]
 	if k.at > t { // the path came back in the midst of the wait: an interrupt sent what the thread had asked to send
-		w.add(of, cause.AskerUnknown, from, t, c.name)
+		w.add(of, cause.AskerUnknown, from, t, th.callOf(s).name)
 		return from
 	}
 	t = k.at
-	context := of.h.context(k, c.name)
-	byItself := c.name == "futex" && c.result == timedOut || waits[c.name] && c.result == 0 && c.end < 1<<62
-	waker := k.waker
-	if c.name == "futex" && context != InThread && context != InSoftIRQ {
-		if who := of.h.releasedBy(th, of.tid, i); who > 0 {
-			waker, context, byItself = who, InThread, false
-		}
-	}
-	switch {
-	case byItself && context != InThread && context != InSoftIRQ && c.loops():
-		w.add(of, cause.Timer, from, t, c.name)
-	case sleeps[c.name] || byItself && context != InThread && context != InSoftIRQ:
-		w.add(of, cause.Sleep, from, t, c.name)
-	case k.block > 0:
-		w.add(of, cause.Disk, from, t, of.h.blocks[k.block-1].words())
-	case context == InSoftIRQ && k.packet != nil:
+	r := of.h.reason(th, of.tid, i, from, of.depth < mostDepth)
+	switch r.state {
+	case cause.SoftIRQ:
 		return w.byPacket(of, s, k, from, t, bound, request)
-	case of.h.mayBeDisk(s, &c, from, t):
-		w.add(of, cause.Disk, from, t, cmp.Or(of.h.disk(of.tid, from, t), c.name))
-	case context == InThread && waker > 0 && waker != of.tid && of.depth < mostDepth:
-		next := waiter{h: of.h, tid: waker, wait: of.wait, depth: of.depth + 1, at: of.at}
-		if next.wait == cause.NoWait {
-			// A word for which one thread alone ever waits is where that thread is parked; what others wait for too is a lock.
-			if next.wait = cause.ForThread; c.name == "futex" && len(of.h.words[c.word]) > 1 || s.left&rtLock != 0 {
-				next.wait = cause.ForLock
-			}
-		}
+	case cause.Unnamed:
+		next := waiter{h: of.h, tid: r.waker, wait: cmp.Or(of.wait, r.wait), depth: of.depth + 1, at: of.at}
 		w.thread(next, t, from, nil)
-	case s.sleepsDeeply():
-		w.add(of, cause.Uninterruptible, from, t, c.name)
-	case context == InHardIRQ || context == InNMI:
-		w.add(of, cause.Device, from, t, c.name)
 	default:
-		w.add(of, cause.WakerUnknown, from, t, c.name)
+		w.add(of, r.state, from, t, r.detail)
 	}
 	return from
-}
-
-// loops reports whether a call that timed out waits for several things at a time, so that its timer may be that of any task of the program.
-func (c *call) loops() bool { return waits[c.name] && c.word != 0 }
-
-// sleepsDeeply reports whether a thread waits uninterruptibly, as threads do for disks. Idle threads of the kernel look so too.
-func (s *state) sleepsDeeply() bool { return s.left&uninterruptible != 0 && s.left&noLoad == 0 }
-
-// mayBeDisk reports whether a wait is one for a disk: by its state or its call, and where requests to devices are recorded, by one that was done
-// meanwhile.
-func (h *Host) mayBeDisk(s *state, c *call, from, to int64) bool {
-	if !disks[c.name] && !s.sleepsDeeply() {
-		return false
-	}
-	return len(h.blocks) == 0 || h.disk(0, from, to) != ""
 }
 
 // byPacket resolves a wait that a packet ended.

@@ -36,7 +36,8 @@ type causes struct {
 	groups        []requestGroup
 	groupOf       []int32 // of each request
 	texts         map[string]int32
-	world         *thread.World // nil where no threads are recorded
+	threads       *thread.World
+	world         *thread.World // the same; nil where no packets are recorded
 	most          int           // packets that are held
 	mostOfThreads int           // events of threads; 0 stands for threadEvents each of these
 	upTo          int64         // the instant after which no packet was read, 0 if all were
@@ -93,8 +94,8 @@ func (c *causes) build(t causeSource) error {
 		return err
 	}
 	m.Texts, c.texts = []string{""}, map[string]int32{"": 0}
-	if w != nil {
-		c.upTo = w.upTo
+	c.upTo, c.threads = w.upTo, w.world
+	if w.set != nil {
 		w.replace(m)
 		m.Found = w.requests(c.text)
 		c.lost = lostOf(w.set.Unanswered())
@@ -107,7 +108,7 @@ func (c *causes) build(t causeSource) error {
 		return err
 	}
 	c.paths = cause.NewPaths(m, c.list)
-	if w != nil && w.world != nil {
+	if w.set != nil {
 		c.world = w.world
 		c.paths.Walk = func(found int) ([]cause.Piece, bool) { return w.world.Path(&w.found[found]) }
 	}

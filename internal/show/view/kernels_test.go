@@ -1,7 +1,10 @@
 package view
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"testing"
 
@@ -129,5 +132,47 @@ func TestEventsOfThreadsAreBounded(t *testing.T) {
 	}
 	if count == 0 {
 		t.Error("no requests")
+	}
+}
+
+// Of each thread the states of a stretch sum to it. The worker waits for the writer's lock in two requests alone, 18 and 27 ms long.
+func TestStatesOfThreadsAreSummedUpOverAStretch(t *testing.T) {
+	t.Parallel()
+	x, err := NewTimeline(indextest.Kernels(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	a := x.About()
+	server := httptest.NewServer(Handler(x))
+	defer server.Close()
+	var got States
+	status, body := answered(t, server.URL, fmt.Sprintf("states?from=0&to=%d&without=0", a.Span+1))
+	if err := json.Unmarshal([]byte(body), &got); err != nil || status != http.StatusOK {
+		t.Fatalf("%d %s: %v", status, body, err)
+	}
+	sums, locked := map[int]int64{}, int64(0)
+	for _, s := range got.States {
+		if sums[s.Row] += s.Sum; s.Row == 1 && s.Why == "lock" {
+			locked += s.Sum
+		}
+	}
+	for row, sum := range sums {
+		if sum != a.Span+1 || row == 0 {
+			t.Errorf("states of row %d sum to %d of %d", row, sum, a.Span+1)
+		}
+	}
+	if want := int64(17_770_000 + 26_250_000); locked != want {
+		t.Errorf("the worker waited %d ns for locks, want %d: %s", locked, want, body)
+	}
+	if got.Threads != len(sums) || got.Threads < 5 || got.None != "" || got.Left != 0 || got.UpTo != 0 {
+		t.Errorf("%+v", got)
+	}
+	x.causes = causes{mostOfThreads: 40}
+	if few, err := x.States(t.Context(), 0, a.Span, func(int) bool { return true }); err != nil || few.UpTo == 0 {
+		t.Errorf("it is not said how far events were read: %+v, %v", few, err)
+	}
+	if status, _ := answered(t, server.URL, "states?without=1-"); status != http.StatusBadRequest {
+		t.Errorf("a list that is wrong is answered with %d", status)
 	}
 }

@@ -52,19 +52,23 @@ func (h *handler) numbers(ctx context.Context, q url.Values) ([]byte, string, er
 			None  string              `json:"none"`
 		}{[]index.NameNumbers{}, []index.LinkNumbers{}, "Numbers are not counted here."}, nil)
 	}
-	from, err := number(q, "from", -1<<62, 1<<62, 0)
-	if err != nil {
-		return nil, "", err
-	}
-	to, err := number(q, "to", -1<<62, 1<<62, 1<<62)
-	if err != nil {
-		return nil, "", err
-	}
-	without, err := rowList(q.Get("without"), len(h.data.About().Rows))
+	from, to, without, err := h.stretch(q)
 	if err != nil {
 		return nil, "", err
 	}
 	return marshalled(data.Numbers(ctx, from, to, func(row int) bool { return !without[row] }))
+}
+
+// stretch reads which stretch is asked for, and without which rows.
+func (h *handler) stretch(q url.Values) (from, to int64, without map[int]bool, err error) {
+	if from, err = number(q, "from", -1<<62, 1<<62, 0); err != nil {
+		return 0, 0, nil, err
+	}
+	if to, err = number(q, "to", -1<<62, 1<<62, 1<<62); err != nil {
+		return 0, 0, nil, err
+	}
+	without, err = rowList(q.Get("without"), len(h.data.About().Rows))
+	return from, to, without, err
 }
 
 // rowList reads numbers and ranges of rows, such as 0-3,7.

@@ -135,7 +135,7 @@ func (r *packetReader) read(e *index.Scanned, host int) (p wire.Packet, from, to
 	return p, netip.AddrPortFrom(f, uint16(number(2))), netip.AddrPortFrom(t, uint16(number(4))), udp, true, nil
 }
 
-// readWires reads the packets of a timeline from an event on, so many at most, and so many events of threads; nil if it has none.
+// readWires reads the packets of a timeline from an event on, so many at most, and so many events of threads; without a set if it has none.
 func readWires(t causeSource, a *index.About, m *cause.Model, first int64, most, ofThreads int) (*wires, error) {
 	r := newPacketReader(t, a)
 	threads := newThreadReader(t, a, m)
@@ -191,7 +191,7 @@ func readWires(t causeSource, a *index.About, m *cause.Model, first int64, most,
 	}
 	w.addCaptured(captured, byKernel, threads.world)
 	if w.set.Connections() == 0 && len(w.numbers) == 0 {
-		return nil, nil
+		return &wires{world: threads.world, upTo: w.upTo}, nil
 	}
 	w.set.Join()
 	w.found = w.set.Requests()

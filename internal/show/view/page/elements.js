@@ -94,7 +94,8 @@ const page = 200; // rows that a table shows at once; more come at a press
 /**
  * table makes an accessible table: {caption, columns, rows, pick, sort, empty}. A column is {title, text(row), node(row),
  * value(row): what to sort by, number: right-aligned}. With pick, the first column is a button that goes there, and so is
- * a click anywhere on the row. The table's own update(rows) replaces what it shows, mark(row) says which one is current.
+ * a click anywhere on the row. The table's own update(rows, left) replaces what it shows,
+ * left of which are not held: sorting a column says so. mark(row) says which one is current.
  * @template R
  * @param {TableOptions<R>} options
  * @returns {Sheet<R>}
@@ -102,9 +103,10 @@ const page = 200; // rows that a table shows at once; more come at a press
 export function table({ caption, columns, rows, pick = null, sort = null, empty = "nothing" }) {
   let all = rows, shown = page, by = sort, /** @type {any} */ current = null;
   const head = make("tr"), body = make("tbody"), more = button("more", () => { shown += page; fill(); }, { class: "more" });
-  const none = make("p", { class: "none" }, empty);
+  const none = make("p", { class: "none" }, empty), partial = make("p", { class: "note partial", hidden: true });
   const made = make("table", {}, make("caption", {}, caption), make("thead", {}, head), body);
   const whole = /** @type {Sheet<R>} */ (/** @type {unknown} */ (make("div", { class: "sheet" }, make("div", { class: "scroll", role: "region", tabIndex: 0, "aria-label": caption }, made), none, more)));
+  whole.prepend(partial);
 
   columns.forEach((column, i) => {
     const th = make("th", { scope: "col", class: column.number ? "number" : "" });
@@ -163,7 +165,13 @@ export function table({ caption, columns, rows, pick = null, sort = null, empty 
     more.textContent = `show more (${grouped(lines.length - shown)} left)`;
   }
 
-  whole.update = (/** @type {R[]} */ rows) => { all = rows; shown = page; fill(); };
+  whole.update = (/** @type {R[]} */ rows, left = 0) => {
+    all = rows;
+    shown = page;
+    partial.hidden = left <= 0;
+    partial.textContent = left > 0 ? `A column sorts the ${grouped(rows.length)} listed here; ${grouped(left)} more are not.` : "";
+    fill();
+  };
   whole.order = sorted;
   // mark shows the row even if it is beyond those shown, and brings it into sight.
   whole.mark = (/** @type {R | null} */ row, scroll = true) => {

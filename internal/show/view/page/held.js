@@ -83,6 +83,7 @@ export const Held = {
     chosen.sort((/** @type {any} */ a, /** @type {any} */ b) => value(b) - value(a) || a.id - b.id);
     return { count: all.count, matched: chosen.length, held: all.requests.length, upTo: all.upTo, names: all.names, lost: all.lost, requests: chosen.slice(0, n), groups: all.groups.filter((/** @type {any} */ g) => holds(`${g.name} ${host(g.client)} ${host(g.server)}`)) };
   },
+  async states() { throw new Error("One file does not hold all events; meridian view has states of threads."); },
   async numbers() { throw new Error("One file does not hold all events, so nothing is counted; meridian view counts."); },
   async path(/** @type {TimelineRequest} */ { id }) {
     const all = await this.part("requests", (/** @type {Uint8Array<ArrayBuffer>} */ bytes) => JSON.parse(new TextDecoder().decode(bytes)));

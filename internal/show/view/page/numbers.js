@@ -11,7 +11,9 @@ import * as Save from "./save.js";
 import * as Share from "./share.js";
 import * as Time from "./time.js";
 
-/** @import { Column, LinkNumbers, NameNumbers, StretchNumbers } from "./types.js" */
+/** @import { Column, LinkNumbers, NameNumbers, StateSum, StretchNumbers, ThreadStates } from "./types.js" */
+
+const listed = 5000; // names or links that the server lists at most
 
 const where = (/** @type {number} */ row) => `${App.hostOf(row).name} · ${App.about.rows[row].name}`;
 
@@ -44,6 +46,19 @@ export function start() {
     { title: "certainly inverted", text: (x) => grouped(x.verdicts[4]), value: (x) => x.verdicts[4], number: true },
   ];
   const names = table({ caption: "Names in the stretch", rows: /** @type {NameNumbers[]} */ ([]), columns: nameColumns, sort: { column: 3, down: true }, empty: "Nothing happened there.", pick: (x) => { App.reveal(x.row); App.focus(x.row); } });
+  /** @type {Column<StateSum>[]} */
+  const stateColumns = [
+    { title: "thread", text: (x) => where(x.row), value: (x) => where(x.row) },
+    { title: "state", text: (x) => x.state, value: (x) => x.state },
+    { title: "why", text: (x) => x.why ?? "", value: (x) => x.why ?? "" },
+    { title: "call", text: (x) => x.call ?? "", value: (x) => x.call ?? "" },
+    { title: "count", text: (x) => grouped(x.count), value: (x) => x.count, number: true },
+    { title: "time", text: (x) => App.duration(x.sum), value: (x) => x.sum, number: true },
+    { title: "share", text: (x) => `${(100 * x.sum / span).toFixed(1)} %`, value: (x) => x.sum / span, number: true },
+    { title: "longest", text: (x) => App.duration(x.longest), value: (x) => x.longest, number: true },
+  ];
+  const states = table({ caption: "States of threads in the stretch", rows: /** @type {StateSum[]} */ ([]), columns: stateColumns, sort: { column: 5, down: true }, empty: "No states of threads.", pick: (x) => { App.reveal(x.row); App.focus(x.row); } });
+  const statesSaid = make("output", { class: "said", "aria-live": "off" });
   const links = table({ caption: "Links in the stretch", rows: /** @type {LinkNumbers[]} */ ([]), columns: linkColumns, sort: { column: 2, down: true }, empty: "No messages." });
 
   function bounds() {
@@ -53,18 +68,42 @@ export function start() {
     return [App.view.from, App.view.to];
   }
 
+  /**
+   * fillStates asks for states of threads, which may take long the first time: the other tables do not wait for them.
+   * @param {number} mine
+   * @param {number} from
+   * @param {number} to
+   * @param {number[]} without
+   */
+  async function fillStates(mine, from, to, without) {
+    try {
+      const found = /** @type {ThreadStates} */ (await App.data.questions().states(from, to, Share.ranges(without)));
+      if (mine !== asked) return;
+      span = to - from;
+      states.update(found.states, found.left);
+      statesSaid.textContent = [found.none ?? `${plural(found.threads, "thread")}: what is listed sums to the whole stretch for each.`, found.unrecorded && found.threads ? ` ${plural(found.unrecorded, "thread")} of hosts without switches left out.` : "",
+        found.left ? ` The least ${grouped(found.left)} entries are left out.` : "", found.upTo ? ` There are too many events: none after ${Time.since(found.upTo)} was read.` : "", found.since ? ` Known from ${Time.since(found.since)} on.` : ""].join("");
+    } catch (/** @type {any} */ error) {
+      if (mine !== asked) return;
+      states.update([]);
+      statesSaid.textContent = error.message;
+    }
+  }
+
   async function fill(quiet = false) {
     const mine = ++asked, [a, b] = bounds(), from = Math.max(0, Math.floor(a)), to = Math.max(from + 1, Math.min(App.about.span + 1, Math.ceil(b))), without = left();
     if (stretch.list.value === "measure" && !Measure.ends) { said.textContent = "Measure a stretch first: hold Shift and drag."; return; }
     if (App.view.raw) { said.textContent = "In raw time each host has a stretch of its own: turn raw time off."; return; }
     said.setAttribute("aria-live", quiet ? "off" : "polite");
     if (!quiet) said.textContent = "counting…";
+    fillStates(mine, from, to, without);
     try {
       const found = /** @type {StretchNumbers} */ (await App.data.questions().numbers(from, to, Share.ranges(without)));
       if (mine !== asked) return;
       span = to - from;
-      names.update(found.names);
-      links.update(found.links);
+      const cut = (/** @type {unknown[]} */ list) => (list.length >= listed ? found.left : 0);
+      names.update(found.names, cut(found.names));
+      links.update(found.links, cut(found.links));
       const values = found.skipped?.counter ?? 0, messages = found.links.reduce((sum, l) => sum + l.count, 0);
       said.textContent = found.none ?? [`From ${Time.since(from)}, ${App.duration(span)}: all of it, ${plural(found.names.length, "name")} and ${plural(messages, "message")}`, without.length ? `; ${plural(without.length, "row")} hidden or filtered out` : "",
         values ? `; ${plural(values, "value")} of counters are not counted here` : "", found.left ? `; the least ${grouped(found.left)} entries are left out` : "", found.gone ? `; of ${App.duration(found.gone)} the index has nothing any more` : "", "."].join("");
@@ -75,6 +114,7 @@ export function start() {
   const save = (/** @type {string} */ name, /** @type {any} */ columns, /** @type {any} */ sheet) => button("CSV", () => Save.text(`${name}.csv`, Save.csv(columns, sheet.order())), { "aria-label": `save ${name} as CSV` });
   body.append(make("h2", {}, "Numbers"), make("p", { class: "options" }, stretch, button("refresh", () => fill())), said,
     section("By name", make("p", { class: "buttons" }, save("names", nameColumns, names)), names),
+    section("States of threads", make("p", { class: "buttons" }, save("states", stateColumns, states)), statesSaid, states),
     section("By link", make("p", { class: "buttons" }, save("links", linkColumns, links)), links,
       make("p", { class: "note" }, `Delays are by the estimate of the clocks; none truly is below ${Time.brief(Relation.least())}. The panel Delays has their bounds.`)));
   const later = () => { clearTimeout(pending); if (open) pending = setTimeout(fill, 300); };

@@ -116,8 +116,8 @@ export function start() {
     try {
       const found = /** @type {RequestList} */ (await App.data.questions().requests(query));
       if (mine !== asked) return false;
-      list.update(found.requests);
-      groups.update(found.groups);
+      list.update(found.requests, found.matched - found.requests.length);
+      groups.update(found.groups, (found.names ?? 0) - found.groups.length);
       const cut = found.upTo === undefined ? "" : `; too many packets: none was read after ${Time.since(found.upTo)}`, lost = !found.lost ? "" : `; ${plural(found.lost.count, "request")} without a reply, not listed: ${found.lost.names.join(", ")}${found.lost.count > found.lost.names.length ? ", …" : ""}`, late = found.since === undefined ? "" : `; those of the latest events, from ${Time.since(found.since)} on`;
       said.textContent = found.none ?? `${grouped(found.requests.length)} of ${plural(found.matched, "request")}${found.matched < found.count ? ` of ${grouped(found.count)} in all` : ""}${found.held && found.held < found.count ? `; this file holds the ${grouped(found.held)} slowest` : ""}${cut}${lost}${late}`;
       names.textContent = found.names > found.groups.length ? `The ${grouped(found.groups.length)} most frequent of ${grouped(found.names)} names.` : "";

@@ -1,4 +1,4 @@
-// tables: what is in view, as tables for screen readers and for exact figures: up to 1,000 events and 1,000
+// tables: what is in view, as tables for screen readers and for exact figures: the events and
 // messages of the stretch shown, of rows that are not hidden. They come from the same tiles as the picture; where a tile
 // only counts, the table says how many there are and that zooming in shows them.
 
@@ -16,7 +16,6 @@ import * as Violations from "./violations.js";
 
 /** @import { Column, InView, Listed, Tile, TileLane } from "./types.js" */
 
-const most = 1000;
 /** @type {HTMLElement} */
 let body;
 /** @type {HTMLElement} */
@@ -165,9 +164,9 @@ async function fill(quiet = false) {
  * @param {InView} found
  */
 function show(found) {
-  events.update(found.events.slice(0, most));
-  messages.update(found.messages.slice(0, most));
-  const more = (/** @type {string} */ what, /** @type {any[]} */ list, /** @type {number} */ counted) => `${plural(Math.min(list.length, most), what)}${list.length > most || counted ? ` of about ${grouped(list.length + counted)} (zoom in for the others)` : ""}`;
+  events.update(found.events, found.uncounted[0]);
+  messages.update(found.messages, found.uncounted[1]);
+  const more = (/** @type {string} */ what, /** @type {any[]} */ list, /** @type {number} */ counted) => `${plural(list.length, what)}${counted ? ` of about ${grouped(list.length + counted)} (zoom in for the others)` : ""}`;
   said.textContent = `From ${Time.since(found.from)} to ${Time.since(found.to)}: ${more("event", found.events, found.uncounted[0])}, ${more("message", found.messages, found.uncounted[1])}.`;
 }
 

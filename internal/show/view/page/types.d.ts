@@ -495,6 +495,27 @@ export interface StretchNumbers {
   none?: string; // why nothing is counted
 }
 
+/** What a thread did within a stretch. */
+export interface StateSum {
+  row: number;
+  state: string;
+  why?: string;
+  call?: string;
+  count: number;
+  sum: number;
+  longest: number;
+}
+
+export interface ThreadStates {
+  states: StateSum[];
+  left: number; // entries that are left out
+  threads: number;
+  unrecorded?: number; // threads of which no states are known
+  upTo?: number;
+  since?: number;
+  none?: string; // why there are none
+}
+
 /** The median of what one run has of a name, and between which it truly is. */
 export interface Median {
   median: number;
@@ -652,7 +673,7 @@ export interface TableOptions<R> {
 
 /** A table in its frame. */
 export interface Sheet<R> extends HTMLElement {
-  update(rows: R[]): void;
+  update(rows: R[], left?: number): void; // left: how many more there are, which are not listed
   order(): R[];
   mark(row: R | null, scroll?: boolean): void;
 }
@@ -830,6 +851,7 @@ export interface DataSource {
   between(from: number, to: number): Promise<RequestPath>;
   messages(query: Record<string, number>): Promise<DelayedMessages>;
   numbers(from: number, to: number, without: string): Promise<StretchNumbers>;
+  states(from: number, to: number, without: string): Promise<ThreadStates>;
   notes?(): Promise<NotesFile>; // a server's alone
   keepNotes?(held: Pick<NotesFile, "version" | "notes">): Promise<NotesFile>;
 }
