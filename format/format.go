@@ -213,6 +213,7 @@ func OpenText(path string) (Text, error) {
 
 // Files lists the files of a directory that [Detect] knows, sorted by name. It does not look into directories within,
 // nor at names that begin with a dot, and no name makes a file a message list here: notes.txt beside captures is common.
+// A file that cannot be read is an error, a *fs.PathError: it may be a trace.
 func Files(path string) ([]string, error) {
 	entries, err := files.ReadDir(path)
 	if err != nil {
@@ -226,10 +227,21 @@ func Files(path string) ([]string, error) {
 		if strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
-		if info, err := files.Stat(name); err != nil || !info.Mode().IsRegular() {
+		info, err := files.Stat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed meanwhile, or a link to what is
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w; name the files of the directory instead", err)
+		}
+		if !info.Mode().IsRegular() {
 			continue
 		}
 		if _, err := detectFile(name, ""); err != nil {
+			var unread *fs.PathError // it may be a trace: to leave it out in silence would make the result incomplete
+			if errors.As(err, &unread) && !errors.Is(err, fs.ErrNotExist) {
+				return nil, fmt.Errorf("%w; name the files of the directory instead", err)
+			}
 			var stream *streamError
 			streams = streams || errors.As(err, &stream)
 			if first == nil {

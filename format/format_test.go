@@ -2,7 +2,9 @@ package format
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -128,6 +130,29 @@ func TestTheFilesOfADirectoryAreThoseThatAreKnown(t *testing.T) {
 	}
 	got, err := Files(dir)
 	if want := []string{filepath.Join(dir, "a.pcap"), filepath.Join(dir, "b")}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v %v", got, err)
+	}
+}
+
+// What cannot be read may be a trace: a result without it would be incomplete in silence.
+func TestADirectoryWithAFileThatCannotBeReadIsAnError(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(list), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("gone", filepath.Join(dir, "dangling")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Files(dir); err != nil || len(got) != 2 {
+		t.Errorf("%v %v", got, err)
+	}
+	if err := os.Symlink("loop", filepath.Join(dir, "loop")); err != nil { // root may read all but this
+		t.Fatal(err)
+	}
+	var unread *fs.PathError
+	if got, err := Files(dir); !errors.As(err, &unread) || !strings.Contains(err.Error(), "loop") {
 		t.Errorf("%v %v", got, err)
 	}
 }

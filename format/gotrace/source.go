@@ -115,7 +115,11 @@ func (s *source) end(err error) error {
 	case s.events == 0:
 		return fmt.Errorf("%s: %w", s.path, err)
 	case errors.As(err, &damage):
-		s.w.Add(s.path, "damaged, what came before is used", damage.Error())
+		if damage.Cut() {
+			s.w.Add(s.path, "cut short, what came before is used", damage.Error())
+		} else {
+			s.w.Damage(s.path, "damaged, what came before is used", damage.Error(), 1)
+		}
 	default:
 		s.w.Add(s.path, "cut short or damaged, what came before is used", fmt.Sprintf("after %d events: %v", s.events, err))
 	}

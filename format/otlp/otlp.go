@@ -168,7 +168,11 @@ func read(s io.Reader, path string, w *trace.Warnings) (*File, error) {
 	err := r.read(s)
 	var damage *stream.Damage
 	if errors.As(err, &damage) {
-		w.Add(path, "damaged, what came before is used", damage.Error())
+		if damage.Cut() {
+			w.Add(path, "cut short, what came before is used", damage.Error())
+		} else {
+			w.Damage(path, "damaged, what came before is used", damage.Error(), 1)
+		}
 	} else if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

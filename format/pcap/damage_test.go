@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -180,6 +181,25 @@ func TestACompressedCaptureCutAnywhereGivesWholePacketsOnly(t *testing.T) {
 			}
 			if (len(w.Lines()) == 0) != (n == len(file)) || n == len(file) && len(frames) != 5 {
 				t.Fatalf("%s cut at %d of %d: %d packets, %v", kind, n, len(file), len(frames), w.Lines())
+			}
+		}
+	}
+}
+
+// A file that was cut is whole up to its end; corrupt data leave packets out, as a corrupt length does.
+func TestCorruptCompressedDataAreDamageAndCutDataAreNot(t *testing.T) {
+	plain := classic(binary.LittleEndian, 0xa1b2c3d4, 65535, 1, slices.Repeat(someRecords(), 2000)...) // several blocks
+	for _, kind := range []string{"gzip", "zstd"} {
+		file := streamtest.Compress(t, kind, plain)
+		corrupt := bytes.Clone(file)
+		corrupt[len(corrupt)-2] ^= 0xff // of the checksum
+		for _, c := range []struct {
+			file   []byte
+			damage bool
+		}{{file, false}, {file[:len(file)-1], false}, {corrupt, true}} {
+			_, _, w := readAll(t, c.file)
+			if (w.Damages() != "") != c.damage {
+				t.Errorf("%s: damage %q, want some: %v; %q", kind, w.Damages(), c.damage, w.Lines())
 			}
 		}
 	}

@@ -246,7 +246,7 @@ func (r *Reader) stop(cut string) error {
 	case r.live && err == io.EOF: // for now
 	case errors.As(err, &damage):
 		r.tally.flush()
-		r.tally.warn(damage.Compression+damagedData, fmt.Sprintf("%s: %v", r.place(), damage))
+		r.tally.compressed(damage, r.place())
 	case err != io.EOF:
 		return fmt.Errorf("%s: %s: %w", r.file, r.place(), err)
 	case len(r.in.rest()) > 0 || r.in.offset() > r.at:

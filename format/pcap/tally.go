@@ -3,6 +3,7 @@ package pcap
 import (
 	"fmt"
 
+	"meridian/format/internal/stream"
 	"meridian/trace"
 )
 
@@ -51,6 +52,16 @@ func (t *tally) add(kind string, number int, offset int64) {
 func (t *tally) warn(kind, details string) {
 	if t.w != nil {
 		t.w.Add(t.file, kind, details)
+	}
+}
+
+// compressed reports damage to compressed data, behind which nothing can be read. A file that was cut has lost nothing before its end.
+func (t *tally) compressed(damage *stream.Damage, place string) {
+	kind, details := damage.Compression+damagedData, fmt.Sprintf("%s: %v", place, damage)
+	if damage.Cut() {
+		t.w.Add(t.file, kind, details)
+	} else {
+		t.w.Damage(t.file, kind, details, 1)
 	}
 }
 

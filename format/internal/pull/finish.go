@@ -17,13 +17,17 @@ func (r *Reader) Finish(path string, err error, w *trace.Warnings) error {
 	var damage *stream.Damage
 	switch {
 	case errors.As(r.Err(), &damage):
-		w.Add(path, "damaged, what came before is used", damage.Error())
+		if damage.Cut() {
+			w.Add(path, "cut short, what came before is used", damage.Error())
+		} else {
+			w.Damage(path, "damaged, what came before is used", damage.Error(), 1)
+		}
 	case r.Err() != nil:
 		return fmt.Errorf("%s: %w", path, r.Err())
 	case err == io.ErrUnexpectedEOF:
 		w.Add(path, "cut short, what came before is used", fmt.Sprintf("at offset %d", r.Offset()))
 	case err != nil:
-		w.Add(path, "broken JSON, what came before is used", fmt.Sprintf("at offset %d", r.Offset()))
+		w.Damage(path, "broken JSON, what came before is used", fmt.Sprintf("at offset %d", r.Offset()), 1)
 	}
 	return nil
 }

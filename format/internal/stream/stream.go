@@ -30,8 +30,11 @@ type Damage struct {
 	Err         error
 }
 
+// Cut reports whether the data only end too early: what is there is whole up to its end. Otherwise something is left out.
+func (d *Damage) Cut() bool { return errors.Is(d.Err, io.ErrUnexpectedEOF) }
+
 func (d *Damage) Error() string {
-	if errors.Is(d.Err, io.ErrUnexpectedEOF) {
+	if d.Cut() {
 		return d.Compression + " data cut short"
 	}
 	return fmt.Sprintf("%s data corrupt: %v", d.Compression, d.Err)

@@ -145,7 +145,13 @@ func TestADirectoryStandsForItsCapturesByName(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(l.dir, "notes.txt"), []byte("no capture"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(a, filepath.Join(l.dir, "out.pcap")); err != nil { // absolute, which os.Root refuses even though it leads back in
+	if err := syscall.Mkfifo(filepath.Join(l.dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(l.dir, "within"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("gone", filepath.Join(l.dir, "dangling")); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink("a.pcap", filepath.Join(l.dir, "c.pcap")); err != nil {
@@ -155,6 +161,21 @@ func TestADirectoryStandsForItsCapturesByName(t *testing.T) {
 	want := []File{{a, 5000}, {b, sizeOf(t, b)}, {filepath.Join(l.dir, "c.pcap"), 5000}}
 	if err != nil || !slices.Equal(files, want) {
 		t.Errorf("%v, %v, want %v", files, err, want)
+	}
+}
+
+// A capture that was left out in silence would make the result incomplete.
+func TestADirectoryWithWhatMayNotBeOpenedIsRefused(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	a := l.put(l.dir, "a.pcap", 5000)
+	if err := os.Symlink(a, filepath.Join(l.dir, "out.pcap")); err != nil { // absolute, which os.Root refuses even though it leads back in
+		t.Fatal(err)
+	}
+	var refused *RefusedError
+	files, err := l.open().List(context.Background(), l.dir)
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "out.pcap") {
+		t.Errorf("%v, %v", files, err)
 	}
 }
 

@@ -124,7 +124,7 @@ func (d Dirs) open(path string) (*os.File, fs.FileInfo, error) {
 	return nil, nil, fmt.Errorf("%s is in none of the directories that the agent permits (--allow-captures)", path)
 }
 
-// openIn opens what lies in a directory; nothing leads out of that.
+// openIn opens what lies in a directory; nothing leads out of that. Beside an error it describes what it could not open, or nil.
 func openIn(dir, inside string) (*os.File, fs.FileInfo, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -133,7 +133,8 @@ func openIn(dir, inside string) (*os.File, fs.FileInfo, error) {
 	defer root.Close()
 	f, err := root.OpenFile(inside, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a named pipe must not hold up the agent
 	if err != nil {
-		return nil, nil, err
+		info, _ := root.Stat(inside)
+		return nil, info, err
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
@@ -141,7 +142,7 @@ func openIn(dir, inside string) (*os.File, fs.FileInfo, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, nil, err
+		return nil, info, err
 	}
 	return f, info, nil
 }
@@ -167,7 +168,11 @@ func (d Dirs) list(path string) ([]File, error) {
 			continue
 		}
 		at := filepath.Join(path, name)
-		if size, ok := d.captureSize(at); ok {
+		size, ok, err := d.captureSize(at)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w; name the captures of the directory instead", at, err)
+		}
+		if ok {
 			files = append(files, File{at, size})
 		}
 	}
@@ -180,14 +185,18 @@ func (d Dirs) list(path string) ([]File, error) {
 	return files, nil
 }
 
-// captureSize returns the size of a capture; false for anything else, and what may not be opened.
-func (d Dirs) captureSize(path string) (int64, bool) {
+// captureSize returns the size of a capture; false for anything else. What may not be opened is an error: it may be a capture, and to leave it
+// out in silence would make the result incomplete.
+func (d Dirs) captureSize(path string) (int64, bool, error) {
 	f, info, err := d.open(path)
-	if err != nil {
-		return 0, false
+	if err == nil {
+		defer f.Close()
+		return info.Size(), info.Mode().IsRegular() && isCapture(f, path) == nil, nil
 	}
-	defer f.Close()
-	return info.Size(), info.Mode().IsRegular() && isCapture(f, path) == nil
+	if errors.Is(err, fs.ErrNotExist) || info != nil && !info.Mode().IsRegular() {
+		return 0, false, nil // removed meanwhile, or a directory, a pipe, a socket or a device
+	}
+	return 0, false, err
 }
 
 // isCapture returns why a file is no capture.

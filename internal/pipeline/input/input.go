@@ -119,7 +119,8 @@ func tracesAt(path string) ([]Trace, error) {
 			return nil, err
 		}
 		files, err = format.Files(path)
-		if err != nil && len(found) > 0 {
+		var unread *fs.PathError
+		if err != nil && len(found) > 0 && !errors.As(err, &unread) {
 			return found, nil // the other files are the streams of these traces
 		}
 		if err != nil {
