@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -114,8 +115,9 @@ func lineLike(lines []string, want string) int {
 }
 
 // homeOf is the environment of somebody new on a machine: a home of their own, and what the go command has downloaded and built before.
+// It has no spare capacity, so that tests beside each other may append to it.
 func homeOf(t *testing.T, home string, more ...string) []string {
-	return append(append(os.Environ(), "HOME="+home, "LC_ALL=C.UTF-8", "GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE")), more...)
+	return slices.Clip(append(append(os.Environ(), "HOME="+home, "LC_ALL=C.UTF-8", "GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE")), more...))
 }
 
 func goEnv(t *testing.T, name string) string {

@@ -159,7 +159,7 @@ func TestReadmeEndsAsWritten(t *testing.T) {
 	}
 	clone, home, path := t.TempDir(), t.TempDir(), onlyGo(t)
 	cloned(t, clone)
-	env := homeOf(t, home, "GOPATH=", "GOBIN=", "GOFLAGS=-trimpath", "GOWORK=", "SRC="+clone, "STAGE="+stage(t))
+	env := homeOf(t, home, "TMPDIR="+t.TempDir(), "GOPATH=", "GOBIN=", "GOFLAGS=-trimpath", "GOWORK=", "SRC="+clone, "STAGE="+stage(t))
 	s := newSection("Install", head, "PATH="+path)
 	begin := time.Now()
 	faults, printed := s.follow(samePIDs, clone, t.TempDir(), env)
@@ -196,9 +196,13 @@ func TestReadmeEndsAsWritten(t *testing.T) {
 // number is a number of a result with its unit: what differs from run to run.
 var number = regexp.MustCompile(`[+-]?\d[\d.]*(?: \d{3})*(?: (?:ns|µs|ms|s)\b)?`)
 
-// unlikeResult returns the lines of the result that the page explains and that the demo did not print. Numbers may be others, and so may blanks.
+// bends is what the line "bounds hold if" says more where a pair has the fit fallback, as the demo's may on a busy machine: delays then look like clocks that bend.
+var bends = regexp.MustCompile(`; but [^;]+ what the messages show there`)
+
+// unlikeResult returns the lines of the result that the page explains and that the demo did not print. Numbers may be others, and so may blanks and fits.
 func unlikeResult(text, printed string) (faults []string) {
 	shape := func(line string) string {
+		line = strings.Replace(bends.ReplaceAllString(line, ""), "fallback", "exact", 1)
 		return strings.Join(strings.Fields(number.ReplaceAllString(line, "N")), " ")
 	}
 	has := map[string]bool{}
@@ -246,6 +250,10 @@ func TestPagesThatLieAreFound(t *testing.T) {
 	}
 	if faults := unlikeResult("```text\nweb  +1.5 s  12 messages\n```\n", "web -3.25 ms 1 558 messages\n"); len(faults) > 0 {
 		t.Errorf("other numbers: %q", faults)
+	}
+	const bent = "a fallback\nskew is 500 ppm; but 3.68e+03 ppb/s in 1 stretch of 5.03s of web and app, 8 times what the messages show there; and no clock ran off\n"
+	if faults := unlikeResult("```text\na exact\nskew is 500 ppm; and no clock ran off\n```\n", bent); len(faults) > 0 {
+		t.Errorf("another fit: %q", faults)
 	}
 	if faults := unlikeResult("```text\nweb  +1.5 s  12 messages\n```\n", "db -3.25 ms 1 558 messages\n"); len(faults) != 1 {
 		t.Error("another host of the result is not found")
