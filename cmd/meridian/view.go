@@ -271,7 +271,8 @@ func (f *viewFlags) openNotes() (*view.NoteFile, error) {
 
 // forTraces refuses flags that an index would ignore: what they set was decided when it was made.
 func (f *viewFlags) forTraces(path string) error {
-	served := []string{"output", "size", "listen", "no-browser", "note", "notes", "against", "quiet", "help"}
+	served := []string{"output", "size", "listen", "no-browser", "note", "notes", "against", "quiet", "help", "public",
+		"slowest", "match", "sort", "json", "percentiles", "packets"} // these of 'meridian requests' ask the index
 	var err error
 	f.flags.Visit(func(flag *pflag.Flag) {
 		if !slices.Contains(served, flag.Name) && err == nil {
