@@ -262,7 +262,7 @@ func (b *panelBrowser) ABoundSaysWhyItIsWide(t *testing.T) {
 		Other     int      `json:"other"`
 		Out       int      `json:"out"`
 		Back      int      `json:"back"`
-		RoundTrip *float64 `json:"roundTrip"`
+		RoundTrip *float64 `json:"bothWays"`
 	}
 	type known struct {
 		Width       *float64 `json:"width"`
@@ -288,7 +288,7 @@ func (b *panelBrowser) ABoundSaysWhyItIsWide(t *testing.T) {
 		"nothing is wide":       {func(*known) {}, ""},
 		"one way only":          {func(k *known) { k.Width, k.High, k.Pairs = nil, false, []pair{{0, 9, 0, nil}} }, "one way only, from h1 to h0"},
 		"a pause":               {func(k *known) { k.Width, k.Before = ns(5e5), ns(4e10); k.After = nil }, "The nearest messages are 4e10 before"},
-		"a long route":          {func(k *known) { k.Width, k.Least = ns(9e6), ns(9e6); k.Pairs[0].RoundTrip = ns(2e7) }, "The quickest message to h0 and the quickest back took 2e7 together"},
+		"a long route":          {func(k *known) { k.Width, k.Least = ns(9e6), ns(9e6); k.Pairs[0].RoundTrip = ns(2e7) }, "The quickest message to h0 and the quickest back took 2e7 together, which may be of two exchanges"},
 		"the clock was set":     {func(k *known) { k.Set = true }, "The clock was set"},
 		"over others":           {func(k *known) { k.Pairs[0].Other = 2; k.Connected = []int{2} }, "The way to h0 leads over h2"},
 		"coarse stamps":         {func(k *known) { k.Granularity = 1e3 }, "Stamps are in steps of 1000"},

@@ -178,10 +178,14 @@ func (b *panelBrowser) ThePageWaitsForTheFirstEvent(t *testing.T) {
 	}
 	p := &panelPage{logic: &logic{t, ctx}}
 	p.until(`document.getElementById("notice").textContent.startsWith("Nothing has been recorded yet")`, "that there is nothing is not said")
+	p.until(`performance.getEntriesByType("resource").filter((e) => /api\/about/.test(e.name) && e.responseStatus === 204).length > 2`, "the page does not ask again")
 	s.requests(0, second, second/20)
 	s.publish(second)
 	p.until(`document.getElementById("notice").hidden && meridian.live?.following`, "the page does not begin")
 	p.until(seen(0, firstLane, 0, second)+" === 20", "the first events are not drawn")
+	if n := value[int](p.logic, `performance.getEntriesByType("resource").filter((e) => e.responseStatus >= 400).length`); n > 0 {
+		t.Errorf("%d requests of a page that waits are refused: its console lists each", n)
+	}
 	s.live.End()
 }
 

@@ -50,6 +50,10 @@ func HandlerWithNotes(data Data, notes *NoteFile) http.Handler {
 				refuse(w, http.StatusBadRequest, "invalid query string")
 				return
 			}
+			if !h.ready() && name == "about" && query.Has("wait") { // a page that waits, which is no fault
+				w.WriteHeader(http.StatusNoContent)
+				return
+			}
 			if !h.ready() {
 				refuse(w, http.StatusServiceUnavailable, errNothing.Error())
 				return

@@ -75,6 +75,9 @@ func TestNothingIsAnsweredBeforeTheFirstEventAndTheNewestPictureAfterIt(t *testi
 	if status, body := answered(t, server.URL, "about"); status != http.StatusServiceUnavailable || !strings.Contains(body, "nothing has been recorded yet") {
 		t.Errorf("%d %s", status, body)
 	}
+	if status, body := answered(t, server.URL, "about?wait=1"); status != http.StatusNoContent || body != "" {
+		t.Errorf("to a page that waits: %d %s", status, body)
+	}
 	for _, want := range []int{3, 5} {
 		g.grow(want - g.n)
 		_, body := answered(t, server.URL, "about")

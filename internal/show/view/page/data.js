@@ -49,7 +49,10 @@ let timer = 0;
 
 // Served asks over HTTP, relative to the page's own address.
 const Served = {
-  async open() { return this.json("about"); },
+  async open() {
+    const answer = await this.ask("about", { wait: 1 });
+    return answer.status === 204 ? Promise.reject(Object.assign(new Error("nothing yet"), { early: true })) : answer.json();
+  },
   async ask(/** @type {string} */ name, /** @type {Record<string, any>} */ query = {}, /** @type {AbortSignal | null} */ signal = null) {
     const url = `api/${name}${Object.keys(query).length ? `?${new URLSearchParams(query)}` : ""}`;
     return this.good(name, await fetch(url, { signal }));
@@ -61,7 +64,7 @@ const Served = {
     if (answer.ok) return answer;
     let reason = `${answer.status}`;
     try { reason = (await answer.json()).error; } catch { /* it has no reason to give */ }
-    throw Object.assign(new Error(`${name}: ${reason}`), { early: answer.status === 503, changed: answer.status === 409 });
+    throw Object.assign(new Error(`${name}: ${reason}`), { changed: answer.status === 409 });
   },
   async json(/** @type {string} */ name, /** @type {Record<string, any>} */ query = {}) { return (await this.ask(name, query)).json(); },
   has: () => true,

@@ -1,5 +1,5 @@
 // why: the reasons, in words, for which the bound of a host is as wide as it is at an instant, and what would make it
-// narrower. What is looked at: how many messages went each way, the quickest round trip, the messages next to the instant,
+// narrower. What is looked at: how many messages went each way, the quickest messages both ways, the messages next to the instant,
 // the steps of the stamps, and whether the clock was set.
 
 import { App } from "./app.js";
@@ -11,7 +11,7 @@ import * as Order from "./order.js";
 
 /**
  * @typedef {{ width: number | null, least: number | null, reference: string, isReference: boolean, names: (host: number) => string, host: number,
- *   pairs: { other: number, out: number, back: number, roundTrip: number | null }[], before: number | null, after: number | null,
+ *   pairs: { other: number, out: number, back: number, bothWays: number | null }[], before: number | null, after: number | null,
  *   granularity: number, set: boolean, low: boolean, high: boolean, connected: number[] }} Known
  */
 
@@ -44,9 +44,9 @@ export function reasons(known, duration) {
     const parts = [known.before !== null && `${duration(known.before)} before`, known.after !== null && `${duration(known.after)} after`].filter(Boolean);
     list.push([`The nearest messages are ${parts.join(" and ")}; in a pause the clock may wander (${duration(least)} where messages are dense).`, "Exchange messages more often, for example with meridian record --probes."]);
   }
-  const quick = ways.filter((p) => p.roundTrip !== null).sort((a, b) => (a.roundTrip ?? 0) - (b.roundTrip ?? 0))[0];
-  if (quick && quick.roundTrip !== null && width !== null && (least ?? width) >= quick.roundTrip / 4) {
-    list.push([`The quickest message to ${names(quick.other)} and the quickest back took ${duration(quick.roundTrip)} together: one exchange tells no more than half of that.`,
+  const quick = ways.filter((p) => p.bothWays !== null).sort((a, b) => (a.bothWays ?? 0) - (b.bothWays ?? 0))[0];
+  if (quick && quick.bothWays !== null && width !== null && (least ?? width) >= quick.bothWays / 4) {
+    list.push([`The quickest message to ${names(quick.other)} and the quickest back took ${duration(quick.bothWays)} together, which may be of two exchanges (the least round trip is of one): no bound is narrower than half of that.`,
       "A shorter route, or stamps nearer to the wire, would narrow it."]);
   }
   if (known.connected.length && !known.connected.some((h) => names(h) === known.reference)) {
@@ -57,8 +57,8 @@ export function reasons(known, duration) {
 }
 
 /**
- * pairsOf lists with whom a host exchanged messages. The least delays of both ways add up to the least round trip: what
- * the clocks are off cancels out.
+ * pairsOf lists with whom a host exchanged messages, and the least delays of both ways together: what the clocks are off cancels
+ * out. They may be of two exchanges, so the least round trip, which is of one, is longer (docs/report.md, min_rtt_ns).
  * @param {number} host
  * @param {Histogram[]} delays
  */
@@ -66,7 +66,7 @@ export function pairsOf(host, delays) {
   const others = [...new Set(delays.flatMap((d) => (d.from === host ? [d.to] : d.to === host ? [d.from] : [])))].filter((h) => h !== host);
   return others.map((other) => {
     const out = delays.find((d) => d.from === host && d.to === other), back = delays.find((d) => d.from === other && d.to === host);
-    return { other, out: out?.messages ?? 0, back: back?.messages ?? 0, roundTrip: out && back && out.least + back.least > 0 ? out.least + back.least : null };
+    return { other, out: out?.messages ?? 0, back: back?.messages ?? 0, bothWays: out && back && out.least + back.least > 0 ? out.least + back.least : null };
   });
 }
 
