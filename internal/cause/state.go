@@ -20,13 +20,14 @@ const (
 	Retransmission
 	DelayedACK
 	Acknowledgement
-	AtHost       // of a host whose threads are not recorded
-	Peer         // peer and network, of which nothing is recorded
-	Unrecorded   // of a thread
-	WakeUnknown  // it slept, and no wake-up is recorded
-	WakerUnknown // it is not recorded who woke it
-	AskerUnknown // somebody of its host asked for what it waited for
-	Undecided    // which of several pieces it was depends on the clocks
+	AtHost        // of a host whose threads are not recorded
+	Peer          // peer and network, of which nothing is recorded
+	Unrecorded    // of a thread
+	WakeUnknown   // it slept, and no wake-up is recorded
+	WakerUnknown  // it is not recorded who woke it
+	AskerUnknown  // somebody of its host asked for what it waited for
+	ThreadUnknown // of its program, whose threads take up each other's work
+	Undecided     // which of several pieces it was depends on the clocks
 )
 
 var stateWords = [...]string{
@@ -34,7 +35,7 @@ var stateWords = [...]string{
 	Retransmission: "retransmission", DelayedACK: "delayed ACK", Acknowledgement: "acknowledgement", AtHost: "at the host",
 	Peer: "peer and network (not recorded)", Unrecorded: "not recorded", WakeUnknown: "waiting (wake-up not recorded)",
 	WakerUnknown: "waiting (who woke is not recorded)", AskerUnknown: "waiting (who asked is not recorded)",
-	Undecided: "undecided (asked before the wait began)",
+	ThreadUnknown: "waiting (for which thread is not recorded)", Undecided: "undecided (asked before the wait began)",
 }
 
 // Wait says why somebody waited for the thread of a piece.

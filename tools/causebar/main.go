@@ -56,7 +56,7 @@ var planted = map[string]plant{
 	"sleep":       {1, 30e6, []string{"sleep on db", "another thread's sleep on db", anyTimer + " on db", "another thread's " + anyTimer + " on db"}},
 	"lock":        {2, 20e6, []string{"lock on server", "another thread's sleep on server"}},
 	"CPU":         {3, 20e6, []string{"CPU on server", "another thread's CPU on server"}},
-	"run queue":   {4, 20e6, runQueues[:2]},
+	"run queue":   {4, 20e6, runQueues[:3]},
 	"delayed ACK": {5, 35e6, []string{"delayed ACK on server"}},
 	"disk":        {6, 25e6, []string{"disk on db", "another thread's disk on db"}},
 }
@@ -66,7 +66,8 @@ var planted = map[string]plant{
 const anyTimer = "timer of an event loop"
 
 // runQueues are right where threads waited longer for a processor than was planted.
-var runQueues = []string{"run queue on server", "another thread's run queue on server", "run queue on db", "another thread's run queue on db"}
+var runQueues = []string{"run queue on server", "another thread's run queue on server", "queued behind run queue on server",
+	"run queue on db", "another thread's run queue on db", "queued behind run queue on db"}
 
 // kindsOf returns what is planted in a language: Go's goroutines cannot choose their processor.
 func kindsOf(language string) []string {
@@ -91,6 +92,7 @@ func main() {
 	flag.BoolVar(&b.verbose, "v", false, "print what was named otherwise")
 	flag.StringVar(&b.disk, "disk", os.TempDir(), "where the database syncs its file: `DIR` of a file system on a disk, not in memory")
 	flag.StringVar(&b.keep, "keep", "", "keep the recordings in `DIR`")
+	flag.BoolVar(&b.again, "again", false, "record nothing: read what -keep kept, with the same -seed and -each")
 	flag.Parse()
 	for language := range strings.SplitSeq(*languages, ",") {
 		if err := b.measure(language); err != nil {
@@ -123,6 +125,7 @@ type bar struct {
 	verbose  bool
 	keep     string
 	disk     string // a directory
+	again    bool   // reads what was kept
 	// goroutines says that execution traces of programs in Go are read too.
 	goroutines bool
 }
@@ -142,11 +145,16 @@ func (b *bar) measure(language string) error {
 			return err
 		}
 	}
+	order := b.order(language)
+	if !b.again {
+		err = netlab.Outside(context.Background(), dir, threeHosts, func(l *netlab.Lab) error {
+			return b.record(l, dir, language, order)
+		})
+	}
 	var s score
-	err = netlab.Outside(context.Background(), dir, threeHosts, func(l *netlab.Lab) (err error) {
-		s, err = b.run(l, dir, language)
-		return err
-	})
+	if err == nil {
+		s, err = b.judged(dir, language, order)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", language, err)
 	}
@@ -184,16 +192,18 @@ func (s *score) String() string {
 		s.language, all, s.right, 100*float64(s.right)/float64(max(1, all)), s.undecided, s.timers, s.wrong, s.queued, s.notSlow, s.offSum)
 }
 
-// run records the requests of one order and judges what is said of them.
-func (b *bar) run(l *netlab.Lab, dir, language string) (score, error) {
+// order returns which requests are made slow, and how.
+func (b *bar) order(language string) []string {
 	order := make([]string, 4*b.each)
 	for _, k := range kindsOf(language) {
 		order = append(order, slices.Repeat([]string{k}, b.each)...)
 	}
 	rand.New(rand.NewPCG(b.seed, 7)).Shuffle(len(order), func(i, k int) { order[i], order[k] = order[k], order[i] })
-	if err := b.record(l, dir, language, order); err != nil {
-		return score{}, err
-	}
+	return order
+}
+
+// judged counts what is said of the requests that were recorded.
+func (b *bar) judged(dir, language string, order []string) (score, error) {
 	requests, err := b.requests(dir)
 	if err != nil {
 		return score{}, err

@@ -21,6 +21,8 @@
 // Goroutines of an execution trace are actors as threads are: what one waits for is the goroutine that made it ready, a timer, or the
 // network's poller. While it runs its thread's states tell the rest.
 //
+// Without an execution trace a program in Go is known by how its threads wait (runtime.go): what wakes a parked thread is walked in its stead.
+//
 // Cost: 60 bytes and some 0.2 us an event; a path takes O(pieces log n). Source: Giraldeau and Dagenais, "Wait Analysis of
 // Distributed Systems Using Kernel Tracing", 2016, with the differences that the tests hold.
 package thread
@@ -139,7 +141,8 @@ type Host struct {
 	asked       map[blockKey]block
 
 	goroutines map[goroutineID]int32
-	on         map[int32]int32 // of threads, the goroutine that runs there
+	on         map[int32]int32    // of threads, the goroutine that runs there
+	programs   map[int32]*program // in Go, by thread; nil until all events are added
 }
 
 // processor is what is known of a processor while events are added.

@@ -206,8 +206,16 @@ func (w *walk) blocked(of waiter, th *thread, i int, from, t, bound int64, reque
 	case cause.SoftIRQ:
 		return w.byPacket(of, s, k, from, t, bound, request)
 	case cause.Unnamed:
+		if c := th.callOf(s); of.h.isParked(of.tid, &c) {
+			return w.unparked(of, r.waker, from, t, bound, request)
+		}
 		next := waiter{h: of.h, tid: r.waker, wait: cmp.Or(of.wait, r.wait), depth: of.depth + 1, at: of.at}
 		w.thread(next, t, from, nil)
+	case cause.Timer:
+		if other := of.h.beside(of.tid, from, t); other > 0 { // what was waited for may have been there
+			r.state, r.detail = cause.ThreadUnknown, fmt.Sprintf("its timer, or thread %d, which had work", other)
+		}
+		w.add(of, r.state, from, t, r.detail)
 	default:
 		w.add(of, r.state, from, t, r.detail)
 	}
