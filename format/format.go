@@ -56,10 +56,23 @@ const known = "known are pcap and pcapng captures, directories of CTF traces (LT
 // Traces returns the directories at or below path that are CTF traces.
 func Traces(path string) ([]string, error) { return ctf.Find(path) }
 
-// streamAlone is the reason for refusing a stream of CTF, which is in an error a [streamError].
-const streamAlone = "a stream of a CTF trace; give the directory that it is in"
+// Reasons for refusing one file of a CTF trace, which are in an error a [partError].
+const (
+	streamAlone   = "a stream of a CTF trace; give the directory that it is in"
+	metadataAlone = "the metadata of a CTF trace; give the directory that it is in"
+)
 
-type streamError struct{ error }
+// partError refuses one file of a CTF trace.
+type partError struct {
+	error
+	stream bool // it is not the metadata
+}
+
+// IsPartOfTrace reports whether an error of [Detect] refuses one file of a CTF trace, which is read as a directory only.
+func IsPartOfTrace(err error) bool {
+	var part *partError
+	return errors.As(err, &part)
+}
 
 // looked is how much of a file decides.
 const looked = 64 << 10
@@ -89,8 +102,8 @@ func detectFile(path, extension string) (Kind, error) {
 	kind, reason := detect(head, whole, extension)
 	if kind == Unknown {
 		err = fmt.Errorf("%s: %s", path, reason)
-		if strings.HasPrefix(reason, streamAlone) {
-			err = &streamError{err}
+		if stream := strings.HasPrefix(reason, streamAlone); stream || strings.HasPrefix(reason, metadataAlone) {
+			err = &partError{err, stream}
 		}
 		return Unknown, err
 	}
@@ -157,9 +170,9 @@ func foreign(head []byte) string {
 		{"XCP\x00", "a capture of NetXRay; convert it with editcap first"},
 		{"snoop\x00\x00\x00", "a capture of snoop; convert it with editcap first"},
 		{"\x7fELF", "a program"},
-		{"/* CTF ", "the metadata of a CTF trace; give the directory that it is in"},
-		{"\x57\x1d\xd1\x75", "the metadata of a CTF trace; give the directory that it is in"},
-		{"\x75\xd1\x1d\x57", "the metadata of a CTF trace; give the directory that it is in"},
+		{"/* CTF ", metadataAlone},
+		{"\x57\x1d\xd1\x75", metadataAlone},
+		{"\x75\xd1\x1d\x57", metadataAlone},
 		{"\xc1\x1f\xfc\xc1", streamAlone},
 		{"\xc1\xfc\x1f\xc1", streamAlone},
 	} {
@@ -242,8 +255,8 @@ func Files(path string) ([]string, error) {
 			if errors.As(err, &unread) && !errors.Is(err, fs.ErrNotExist) {
 				return nil, fmt.Errorf("%w; name the files of the directory instead", err)
 			}
-			var stream *streamError
-			streams = streams || errors.As(err, &stream)
+			var part *partError
+			streams = streams || errors.As(err, &part) && part.stream
 			if first == nil {
 				first = err
 			}

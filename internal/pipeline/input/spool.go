@@ -26,7 +26,7 @@ const standardInput = "-"
 
 // Spool copies to files the traces that come through pipes, since traces are read more than once: standard input ("-"),
 // named pipes, process substitutions. It returns the arguments of [Parse] with the copies in their places. All pipes are read at
-// once, to their ends. Without a host, standard input is that of a host "stdin".
+// once, to their ends. A pipe that carries no trace, or one file of several, is refused by its name. Without a host, standard input is that of a host "stdin".
 func Spool(ctx context.Context, args []string, dir *scratch.Dir) ([]string, error) {
 	out, pipes, err := pipesOf(args, dir, "")
 	if err != nil {
@@ -36,7 +36,26 @@ func Spool(ctx context.Context, args []string, dir *scratch.Dir) ([]string, erro
 	for path, to := range pipes {
 		group.Go(func() error { return spoolOne(ctx, path, to) })
 	}
-	return out, group.Wait()
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	for path, to := range pipes {
+		if _, err := format.Detect(to); err != nil {
+			return nil, explainPipe(path, to, err)
+		}
+	}
+	return out, nil
+}
+
+// explainPipe names the pipe in the refusal of its copy, which nobody can look at. A pipe carries one file, so a CTF trace cannot come through it.
+func explainPipe(path, copied string, err error) error {
+	reason := strings.TrimPrefix(err.Error(), copied+": ")
+	if format.IsPartOfTrace(err) {
+		what, _, _ := strings.Cut(reason, ";")
+		reason = what + ", which has several files, and a pipe carries one; give the trace's directory, copied here with 'rsync -a' if it lies elsewhere, " +
+			"or collect it with 'meridian agent'"
+	}
+	return fmt.Errorf("%s: %s", path, reason)
 }
 
 // pipesOf returns the arguments with the names of copies in the places of pipes, and where each pipe is to be copied to. The copies'
