@@ -64,6 +64,31 @@ func TestPacketsAreNoMessagesAsWellWhereClocksWereKnownBetterLater(t *testing.T)
 	}
 }
 
+// Behind the limit, messages would be made into requests without any packet.
+func TestNoRequestIsFoundBehindTheLastPacketRead(t *testing.T) {
+	t.Parallel()
+	c := captures{}
+	for i := range int64(9) {
+		n := uint64(i)
+		c.packet(0, 1, 40002, i*10*capturedMs, 1+80*n, 80, 1+100*n, "")
+		c.packet(1, 0, 40002, i*10*capturedMs+capturedMs, 1+100*n, 100, 81+80*n, "")
+	}
+	for packets, want := range map[int]int{4: 1, 12: 3, 36: 9} {
+		x := c.timeline(t)
+		x.LimitPackets(packets)
+		list, err := x.Requests(RequestQuery{})
+		if err != nil || list.Count != want || (list.UpTo == 0) != (want == 9) {
+			t.Errorf("of %d packets %d requests up to %d, want %d: %v", packets, list.Count, list.UpTo, want, err)
+			continue
+		}
+		for _, r := range list.Requests {
+			if r.Peer == "" || list.UpTo != 0 && r.Begin >= list.UpTo {
+				t.Errorf("of %d packets a request at %d, up to %d: %+v", packets, r.Begin, list.UpTo, r)
+			}
+		}
+	}
+}
+
 func (c *captures) timeline(t *testing.T) *Timeline {
 	t.Helper()
 	l := &trace.Schema{Title: "captures", Method: "made up", Assumption: "none"}

@@ -81,16 +81,11 @@ func (c *causes) build(t causeSource) error {
 		}
 		return list
 	}
-	for _, l := range a.Links {
-		err := t.Items(l.Lane, c.since, 1<<62, func(it *index.Item) {
-			m.Messages = append(m.Messages, cause.Message{From: l.From, To: l.To, Sent: it.At, Received: it.To, SentEvent: it.Event, ReceivedEvent: it.Other})
-		})
-		if err != nil {
-			return err
-		}
-	}
 	w, err := readWires(t, a, m, c.first, cmp.Or(c.most, DefaultPackets), cmp.Or(c.mostOfThreads, threadEvents*cmp.Or(c.most, DefaultPackets)))
 	if err != nil {
+		return err
+	}
+	if err := c.readMessages(w.upTo); err != nil {
 		return err
 	}
 	m.Texts, c.texts = []string{""}, map[string]int32{"": 0}
@@ -115,6 +110,28 @@ func (c *causes) build(t causeSource) error {
 	c.group()
 	return nil
 }
+
+// readMessages reads the messages. Of those that are ends of packets or of lists, none that was sent at upTo or later is read, unless that is 0: without
+// its packets nothing tells one connection's messages from another's, and they would take the memory that the limit of packets is for.
+func (c *causes) readMessages(upTo int64) error {
+	m, a := c.model, c.about
+	for _, l := range a.Links {
+		end := int64(1 << 62)
+		if upTo > 0 && a.Rows[l.From].Kind == messageRow && a.Rows[l.To].Kind == messageRow {
+			end = upTo
+		}
+		err := c.of.Items(l.Lane, c.since, end, func(it *index.Item) {
+			m.Messages = append(m.Messages, cause.Message{From: l.From, To: l.To, Sent: it.At, Received: it.To, SentEvent: it.Event, ReceivedEvent: it.Other})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// messageRow is the kind of rows of ends of messages that no recorded event is.
+var messageRow = trace.Messages.String()
 
 // mostTexts bounds the names of requests; more are one name, "other requests".
 const mostTexts = 1 << 20
