@@ -11,7 +11,9 @@
 // that holds it, which it is. "timer of an event loop" is right for a sleep, which is that timer; of a lock it names the host and the wait, but not
 // whose timer it was, and is undecided.
 // A request whose threads waited longer for a processor than was planted, by the kernel's own count (schedstat), was made slow by that: then the
-// run queue is right, and such requests are counted; of a disk, than half of that time, in which its threads wait for a processor after each fsync. Named alone and other than this is wrong; several names with the right one among them, and names that say what is not
+// run queue is right, and such requests are counted. The database's thread waits for a processor after each fsync: of a disk the run queue is right
+// where that thread says that it waited longer for a processor than for the disk (in Go, if it was one thread all the time; else half of what was
+// planted counts). Where a run queue was planted on the server, one of the database is right if that was longer. Named alone and other than this is wrong; several names with the right one among them, and names that say what is not
 // known, are undecided.
 package main
 
@@ -232,9 +234,16 @@ func (b *bar) judged(dir, language string, order []string) (score, error) {
 	return s, nil
 }
 
-// readDelays returns how long the threads of server and database waited for a processor, ns by the number of the request.
-func readDelays(dir string) (map[int]int64, error) {
-	delays := make(map[int]int64)
+// waits is how long the threads of server and database waited for a processor while they had a request, ns. While the database synced, its
+// thread waited so long for a processor, and so long for anything else; 0 where it is not known.
+type waits struct {
+	server, db   int64
+	queued, disk int64
+}
+
+// readDelays returns what the programs say of their waits, by the number of the request.
+func readDelays(dir string) (map[int]waits, error) {
+	all := make(map[int]waits)
 	for _, host := range []string{"server", "db"} {
 		text, err := os.ReadFile(filepath.Join(dir, host+".delays"))
 		if err != nil {
@@ -242,24 +251,44 @@ func readDelays(dir string) (map[int]int64, error) {
 		}
 		for line := range strings.Lines(string(text)) {
 			var number int
-			var ns int64
-			if n, _ := fmt.Sscan(line, &number, &ns); n == 2 {
-				delays[number] = max(delays[number], ns)
+			var ns, queued, disk int64
+			n, _ := fmt.Sscan(line, &number, &ns, &queued, &disk)
+			x := all[number]
+			switch {
+			case n >= 2 && host == "server":
+				x.server = ns
+			case n >= 2:
+				x.db = ns
 			}
+			if n == 4 {
+				x.queued, x.disk = queued, disk
+			}
+			all[number] = x
 		}
 	}
-	return delays, nil
+	return all, nil
 }
 
-// judge counts what was named of one request, whose threads waited so many ns for a processor.
-func (s *score) judge(kind string, r *request, delay int64) {
+// slow reports whether threads waited for a processor so long that it made a request slow that was made slow in some other way: longer than was
+// planted; of a disk, longer than for the disk.
+func (x *waits) slow(kind string) bool {
+	most := max(x.server, x.db)
+	switch {
+	case kind == "run queue":
+		return x.db > x.server
+	case kind == "disk" && x.disk > 0 && x.queued > x.disk:
+		return true
+	case kind == "disk" && x.disk == 0:
+		return most > planted[kind].least/2
+	}
+	return most > planted[kind].least
+}
+
+// judge counts what was named of one request, whose threads waited for a processor so long.
+func (s *score) judge(kind string, r *request, waited waits) {
 	names := strings.Split(r.LongestBeyond, " or ")
 	right := planted[kind].right
-	longest := planted[kind].least
-	if kind == "disk" {
-		longest /= 2
-	}
-	if delay > longest && kind != "run queue" {
+	if waited.slow(kind) {
 		s.queued++
 		right = slices.Concat(right, runQueues)
 	}
@@ -276,7 +305,8 @@ func (s *score) judge(kind string, r *request, delay int64) {
 	default:
 		s.wrong++
 	}
-	s.others = append(s.others, fmt.Sprintf("request %d, %s: %q, by total %q, %.1f ms", r.Path.Request.ID, kind, r.LongestBeyond, r.Longest, float64(r.Path.Request.Total)/1e6))
+	s.others = append(s.others, fmt.Sprintf("request %d, %s: %q, by total %q, %.1f ms; threads waited for a processor %.1f and %.1f ms, syncing %.1f, for the disk %.1f", r.Path.Request.ID, kind, r.LongestBeyond, r.Longest, float64(r.Path.Request.Total)/1e6,
+		float64(waited.server)/1e6, float64(waited.db)/1e6, float64(waited.queued)/1e6, float64(waited.disk)/1e6))
 }
 
 // record runs the three programs, each under a recorder of its own.

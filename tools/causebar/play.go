@@ -86,7 +86,7 @@ func play(role, own, other string) error {
 		if _, err := io.ReadFull(up, b); err != nil {
 			return err
 		}
-		waits.tell(b)
+		waits.tell(b, "")
 		if _, err := c.Write(b); err != nil {
 			return err
 		}
@@ -116,37 +116,57 @@ func playDB(own, file string) error {
 		if binary.BigEndian.Uint32(b[4:]) == planted["sleep"].number {
 			time.Sleep(30 * time.Millisecond)
 		}
+		syncedFor := ""
 		if binary.BigEndian.Uint32(b[4:]) == planted["disk"].number {
-			if err := syncs(synced, 25*time.Millisecond); err != nil {
+			if syncedFor, err = syncs(synced, 25*time.Millisecond); err != nil {
 				return err
 			}
 		}
-		waits.tell(b)
+		waits.tell(b, syncedFor)
 		if _, err := c.Write(b); err != nil {
 			return err
 		}
 	}
 }
 
-// syncs writes to a file and has it brought to the disk, again and again for so long.
-func syncs(f *os.File, d time.Duration) error {
-	for from := time.Now(); time.Since(from) < d; {
+// syncs writes to a file and has it brought to the disk, again and again for so long. It says how long its thread waited for a processor and
+// for anything else, ns; nothing if the goroutine changed its thread.
+func syncs(f *os.File, d time.Duration) (string, error) {
+	thread, from := syscall.Gettid(), time.Now()
+	queued, used := queuedAndUsed()
+	for time.Since(from) < d {
 		if _, err := f.WriteAt(make([]byte, 4096), 0); err != nil {
-			return err
+			return "", err
 		}
 		if err := f.Sync(); err != nil {
-			return err
+			return "", err
+		}
+		if syscall.Gettid() != thread {
+			thread = 0
 		}
 	}
-	return nil
+	queuedNow, usedNow := queuedAndUsed()
+	if syscall.Gettid() != thread {
+		return "", nil
+	}
+	queued = queuedNow - queued
+	return fmt.Sprint(queued, " ", int64(time.Since(from))-int64(usedNow-used)-queued), nil
+}
+
+// queuedAndUsed returns how long this thread has waited for a processor, ns, and had one.
+func queuedAndUsed() (queued int64, used time.Duration) {
+	if text, err := os.ReadFile("/proc/thread-self/schedstat"); err == nil {
+		_, _ = fmt.Sscan(string(text), new(int64), &queued) // 0 where the kernel does not count it
+	}
+	return queued, threadTime()
 }
 
 // delays tells how long the threads waited for a processor since the request before.
 type delays struct{ before int64 }
 
-func (d *delays) tell(request []byte) {
+func (d *delays) tell(request []byte, more string) {
 	now := delayed()
-	fmt.Println(binary.BigEndian.Uint32(request), now-d.before)
+	fmt.Println(binary.BigEndian.Uint32(request), now-d.before, more)
 	d.before = now
 }
 
@@ -189,19 +209,21 @@ func connect(address string) (c net.Conn, err error) {
 func burn(d time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	const ofThread = 1 // RUSAGE_THREAD
-	had := func() time.Duration {
-		var u syscall.Rusage
-		if syscall.Getrusage(ofThread, &u) != nil {
-			return 0
-		}
-		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-	}
-	for from := had(); had()-from < d; {
+	for from := threadTime(); threadTime()-from < d; {
 		for x := uint32(1); x%100_003 != 0; x++ { // some 50 us, or each look at the time would be an event
 			spent.Store(x)
 		}
 	}
+}
+
+// threadTime returns how long this thread has had a processor.
+func threadTime() time.Duration {
+	const ofThread = 1 // RUSAGE_THREAD
+	var u syscall.Rusage
+	if syscall.Getrusage(ofThread, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // spent keeps the compiler from leaving the loop out.
