@@ -93,12 +93,12 @@ func (w *walk) parked(of waiter, s *state, from, t, bound int64, request *packet
 		}
 		w.thread(next, t, from, nil)
 	case s.reason == "network":
-		p := of.h.polled(of.tid, s.begin, t)
+		p := of.h.packetOf(of.tid, s.begin, t)
 		if p == nil || p.At < bound {
 			w.add(of, cause.Poller, from, t, "")
 			return from
 		}
-		w.add(of, cause.Poller, p.At, t, "")
+		w.polled(of, p.At, t)
 		return w.answered(of, p, s.begin, from, bound, request)
 	default:
 		w.add(of, cause.WakerUnknown, from, t, s.reason)
@@ -106,9 +106,45 @@ func (w *walk) parked(of waiter, s *state, from, t, bound int64, request *packet
 	return from
 }
 
-// polled returns the packet for which a goroutine waited: the last with payload on a connection on which it sends; else the last of
+// polled goes over the time from a packet's arrival until its goroutine was made ready. In it the thread that polled may have waited for a processor.
+func (w *walk) polled(of waiter, from, t int64) {
+	th := of.h.poller(from, t)
+	for t > from {
+		i := -1
+		if th != nil {
+			i = th.at(t)
+		}
+		if i < 0 {
+			w.add(of, cause.Poller, from, t, "")
+			return
+		}
+		s := &th.states[i]
+		begin := max(s.begin, from)
+		if s.kind == runnable {
+			w.add(of, cause.RunQueue, begin, t, of.h.ran(s.cpu, begin, t))
+		} else {
+			w.add(of, cause.Poller, begin, t, "")
+		}
+		t = begin
+	}
+}
+
+// poller returns the thread whose wait for descriptors last ended with some in (from, to]; nil if there was none.
+func (h *Host) poller(from, to int64) (who *thread) {
+	last := from
+	for _, th := range h.threads {
+		for i := sort.Search(len(th.calls), func(i int) bool { return th.calls[i].begin >= to }) - 1; i >= 0 && th.calls[i].end > from; i-- {
+			if c := &th.calls[i]; waits[c.name] && c.result > 0 && c.end > last && c.end <= to {
+				who, last = th, c.end
+			}
+		}
+	}
+	return who
+}
+
+// packetOf returns the packet for which a goroutine waited: the last with payload on a connection on which it sends; else the last of
 // its host.
-func (h *Host) polled(tid int32, from, to int64) (last *packet) {
+func (h *Host) packetOf(tid int32, from, to int64) (last *packet) {
 	for i := sort.Search(len(h.all), func(i int) bool { return h.all[i].At > to }) - 1; i >= 0 && h.all[i].At >= from; i-- {
 		p := h.all[i]
 		if p.Length == 0 {

@@ -91,3 +91,20 @@ func TestGoroutinesOfTwoProgramsAreApart(t *testing.T) {
 		}
 	}
 }
+
+// The thread that polls the network is woken by the packet and waits for a processor before it makes the goroutine ready.
+func TestTheWaitOfThePollersThreadForAProcessorIsNoTimeOfTheNetwork(t *testing.T) {
+	t.Parallel()
+	s := asked(9000)
+	s.accepts()
+	s.on1(20, 0, 201, 0)
+	s.call(1, 30, 1118, 201, "epoll_pwait", 5, 1)
+	s.on1(35, 201, 0, 1)
+	s.wake(1, 1100, 201, 0, InSoftIRQ)
+	s.on1(1115, 0, 201, 0)
+	s.goes(8985, 1, GoCalls, "", 0, 0)
+	want := "0>1 90, network poller@1 10, run queue@1 15, network poller@1 6, run queue@1 2, CPU@1 7877, 1>0 100"
+	if got := drawn(path(t, s)); got != want {
+		t.Errorf("the path is\n%s\nand not\n%s", got, want)
+	}
+}
