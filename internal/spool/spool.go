@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // File has the account, beside the files of the trace. Its name begins with a dot, so it is none of them.
@@ -63,6 +64,17 @@ type Part struct {
 	Lacking      int64 `json:"lacking"`      // packets beyond these
 	// Servers had what is acknowledged when they were there last.
 	Servers []string `json:"servers,omitempty"`
+	// Had is how much servers acknowledged that had more than what is acknowledged, or that are not among Servers any more.
+	Had map[string]int64 `json:"had,omitempty"`
+}
+
+// By returns how much of the file a server has acknowledged.
+func (p *Part) By(server string) int64 {
+	n := p.Had[server]
+	if slices.Contains(p.Servers, server) {
+		n = max(n, p.Acknowledged)
+	}
+	return n
 }
 
 // New returns the account of a trace of which nothing is known.

@@ -3,6 +3,7 @@ package disktest
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -24,6 +25,7 @@ type Disk struct {
 	durable map[string]*inode // as they are after a power cut, if nothing else comes to the disk by chance
 	r       *rand.Rand
 	off     bool
+	boot    string
 	Full    int64 // bytes that fit; 0 for any
 }
 
@@ -34,12 +36,15 @@ type inode struct {
 
 // New returns an empty disk.
 func New(seed uint64) *Disk {
-	return &Disk{entries: map[string]*inode{}, durable: map[string]*inode{}, r: rand.New(rand.NewPCG(seed, 9))}
+	return &Disk{entries: map[string]*inode{}, durable: map[string]*inode{}, r: rand.New(rand.NewPCG(seed, 9)), boot: fmt.Sprint(seed)}
 }
 
 var errOff = errors.New("the power is off")
 
 const page = 512 // what comes to the disk at once or not at all
+
+// Boot names the time since the last power cut.
+func (d *Disk) Boot() string { return d.boot }
 
 // Cut is a power cut. Whoever uses the disk gets errors from now on; the disk that is returned is what is found when the power is back.
 func (d *Disk) Cut() *Disk {

@@ -51,7 +51,8 @@ func (a *account) begin(now time.Time) error {
 	case err == nil && l.Trace == a.plan.d.trace:
 		a.Account = l
 		a.readReleased()
-		for name, x := range a.Files {
+		for _, name := range slices.Sorted(maps.Keys(a.Files)) {
+			x := a.Files[name]
 			if f := a.plan.d.files[name]; f == nil {
 				a.went(name, x, now)
 			} else if a.plan.d.past && x.Size > f.whole {
@@ -251,13 +252,47 @@ func (a *account) serversOf(f *file, have int64) []string {
 	if x := a.Files[f.name]; have <= x.Acknowledged {
 		return x.Servers
 	}
-	return a.plan.holders(f.name, have, nil)
+	return a.plan.holders(f.name, have)
+}
+
+// had returns how much each server acknowledged of a file, as far as that is not plain from the servers that have what all have. Of those that are there it
+// is what they have now, as one may have another disk.
+func (a *account) had(name string, before *spool.Part) map[string]int64 {
+	had := make(map[string]int64, len(before.Had)+len(before.Servers)+len(a.plan.peers))
+	maps.Copy(had, before.Had)
+	for _, server := range before.Servers {
+		had[server] = before.By(server)
+	}
+	for _, p := range a.plan.peers {
+		if p.state == open {
+			had[p.name] = p.of(name).right()
+		}
+	}
+	maps.DeleteFunc(had, func(_ string, n int64) bool { return n == 0 })
+	return had
+}
+
+// earlier returns how much of a file that is gone a server has acknowledged, and whether all that it has is known to be right. An agent that was killed may
+// not have written down the last acknowledgements, so a server that had everything is trusted with more, unless its host may have lost power.
+func (a *account) earlier(server string, s *wire.State) (acknowledged int64, sure bool) {
+	told := false // by whom it was acknowledged
+	if x, gone := a.Gone[s.Name]; gone {
+		acknowledged, told = x.By(server), len(x.Servers)+len(x.Had) > 0
+	} else if x, is := a.released.files[s.Name]; is {
+		if told = len(x.Servers) > 0; slices.Contains(x.Servers, server) {
+			acknowledged = x.Bytes
+		}
+	}
+	if acknowledged >= s.Have {
+		return acknowledged, true
+	}
+	return acknowledged, !s.Doubt && (!told || slices.Contains(a.Servers, server))
 }
 
 // partOf returns what servers have a file that is open, with the packets that would be lost now.
 func (a *account) partOf(f *file) (spool.Part, error) {
-	x := spool.Part{Size: f.whole, Packets: f.walker.packets, Acknowledged: a.ofFile(f)}
-	x.Servers, x.Lacking = a.serversOf(f, x.Acknowledged), x.Packets
+	x, before := spool.Part{Size: f.whole, Packets: f.walker.packets, Acknowledged: a.ofFile(f)}, a.Files[f.name]
+	x.Servers, x.Had, x.Lacking = a.serversOf(f, x.Acknowledged), a.had(f.name, &before), x.Packets
 	if x.Acknowledged > 0 {
 		w := newWalker(f.name)
 		if r, err := f.reader(); err == nil { // else too many count as lost
@@ -277,6 +312,19 @@ func (a *account) renew(x renewed) {
 	if x.gone {
 		a.settle(x.f.name, spool.Part{Size: x.whole, Packets: x.packets, Lacking: x.packets}, nil)
 	}
+}
+
+// shrink takes that a file was cut off: what servers had behind that is no part of it.
+func (a *account) shrink(f *file) {
+	x, known := a.Files[f.name]
+	if !known {
+		return
+	}
+	x.Acknowledged, x.Had = min(x.Acknowledged, f.whole), maps.Clone(x.Had)
+	for server, n := range x.Had {
+		x.Had[server] = min(n, f.whole)
+	}
+	a.Files[f.name] = x
 }
 
 // settle enters what became of a file.
@@ -314,8 +362,9 @@ func (a *account) update(now time.Time, peers map[string]*peer) {
 			a.Gone[name] = x
 		}
 		if n := a.acknowledged(name, x); n > x.Acknowledged {
+			x.Had, x.Servers = a.had(name, &x), a.plan.holders(name, n)
 			if x.Acknowledged = n; n == x.Size {
-				x.Lacking = 0
+				x.Lacking, x.Had = 0, nil
 			}
 			a.Gone[name] = x
 		}
@@ -340,11 +389,6 @@ func (a *account) warn(err error) {
 
 // acknowledged returns what servers have of a file that is gone.
 func (a *account) acknowledged(name string, x spool.Part) int64 {
-	for _, p := range a.plan.peers {
-		if at := p.files[name]; p.state == open && at != nil && p.right(at, x.Servers) < at.have {
-			return min(x.Acknowledged, x.Size) // others acknowledged it, and this one may have other bytes
-		}
-	}
 	return min(max(x.Acknowledged, a.plan.acknowledged(name, a.replicas)), x.Size)
 }
 
@@ -399,11 +443,14 @@ func (a *account) save() error {
 	}
 	files, gone := make(map[string]spool.Part, len(a.plan.d.files)), maps.Clone(a.Gone)
 	for name, f := range a.plan.d.files {
-		x := spool.Part{Size: f.whole, Packets: f.walker.packets, Acknowledged: a.ofFile(f)}
+		x, before := spool.Part{Size: f.whole, Packets: f.walker.packets, Acknowledged: a.ofFile(f)}, a.Files[name]
 		if x.Acknowledged > 0 {
-			if x.Servers = a.plan.holders(name, x.Acknowledged, a.Files[name].Servers); len(x.Servers) == 0 {
-				x.Servers = a.Files[name].Servers
+			if x.Servers = a.plan.holders(name, x.Acknowledged); len(x.Servers) == 0 {
+				x.Servers = before.Servers
 			}
+		}
+		if x.Acknowledged < x.Size {
+			x.Had = a.had(name, &before)
 		}
 		if x.Lacking = x.Packets; x.Acknowledged == x.Size {
 			x.Lacking = 0

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"meridian/internal/collect/wire"
 	"meridian/internal/spool"
 )
 
@@ -30,6 +31,41 @@ func TestAServerInWhosePlaceAnotherIsAskedIsNotTrustedByTheNextAgent(t *testing.
 		written, err := spool.Read(dir)
 		if got := written.Servers; step.want == nil && err == nil || step.want != nil && (err != nil || !slices.Equal(got, step.want)) {
 			t.Errorf("with %d servers, of which the first is %s, the account trusts %v (%v), not %v", len(step.peers), step.peers[0].name, got, err, step.want)
+		}
+	}
+}
+
+// Two servers had all of a file, then a third took the place of one. Less was acknowledged then, and what the one had acknowledged was forgotten: it counted as
+// lost, or what another had of it after a power cut as right.
+func TestWhatServersAcknowledgedIsRememberedWhenAnotherTakesThePlaceOfOne(t *testing.T) {
+	have := func(name string, n int64) *peer {
+		return &peer{name: name, state: open, files: map[string]*progress{"k": {have: n, sent: n}}}
+	}
+	p := &plan{d: newDirectory(t.TempDir(), DefaultClasses)}
+	account := newAccount(p, 2, 1<<20, t.Logf)
+	account.Account = spool.New("0123456789abcdef0123456789abcdef")
+	x := spool.Part{Size: 100, Acknowledged: 100, Servers: []string{"a", "b"}}
+	p.peers = []*peer{have("b", 100), have("c", 40)}
+	x.Had = account.had("k", &x)
+	x.Acknowledged, x.Servers = 40, p.holders("k", 40)
+	account.Gone["k"], account.Servers = x, []string{"c"}
+	for _, test := range []struct {
+		server       string
+		have         int64
+		doubt        bool
+		acknowledged int64
+		sure         bool
+	}{
+		{"a", 100, true, 100, true},
+		{"b", 100, true, 100, true},
+		{"c", 40, true, 40, true},
+		{"c", 70, false, 40, true}, // the agent may not have written down what came last
+		{"c", 70, true, 40, false},
+		{"d", 70, false, 0, false},
+	} {
+		n, sure := account.earlier(test.server, &wire.State{Name: "k", Have: test.have, Doubt: test.doubt})
+		if n != test.acknowledged || sure != test.sure {
+			t.Errorf("%+v: %d, %t", test, n, sure)
 		}
 	}
 }

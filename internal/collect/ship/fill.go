@@ -135,7 +135,13 @@ func (p *plan) hasMost(from *peer, name string, have int64) bool {
 	return true
 }
 
-// even reports whether all servers have as much of a file that is gone.
+// comparable reports whether a server has the right bytes of a file of which others may have wrong ones: these are going to be compared.
+func (p *plan) comparable(name string) (is bool) {
+	p.eachUnsure(func(_, _ *peer, of string) { is = is || of == name })
+	return is
+}
+
+// even reports whether all servers have as much of a file that is gone, and nothing of it is going to be compared.
 func (p *plan) even(name string) bool {
 	least, most := int64(math.MaxInt64), int64(0)
 	for _, s := range p.peers {
@@ -143,7 +149,7 @@ func (p *plan) even(name string) bool {
 			least, most = min(least, s.of(name).have), max(most, s.of(name).have)
 		}
 	}
-	return least >= most
+	return least >= most && !p.comparable(name)
 }
 
 // fill asks servers to send others what these lack.

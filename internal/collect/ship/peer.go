@@ -53,7 +53,7 @@ type progress struct {
 	// unsure is that the directory had the file no more when the server said what it has of it: that may be other bytes than were recorded,
 	// if it was never acknowledged and the server lost power since.
 	unsure bool
-	known  int64 // of have, what is not: it was acknowledged to this agent
+	known  int64 // of have, what is not: it was acknowledged to this agent, or to an earlier one
 	// cleared is that the server has no bytes of the file that this one has replaced, once it has dropped what it was told to.
 	cleared bool
 }
@@ -80,10 +80,9 @@ const (
 	retryAfter = time.Second
 )
 
-// right returns how many bytes of a file that is gone are on the server as they were recorded, as far as that is known. had are the servers that acknowledged
-// it; if these are not known, what a server has is taken for it.
-func (p *peer) right(at *progress, had []string) int64 {
-	if !at.unsure || len(had) == 0 || slices.Contains(had, p.name) {
+// right returns how many bytes of a file are on the server as they were recorded, as far as that is known.
+func (at *progress) right() int64 {
+	if !at.unsure {
 		return at.have
 	}
 	return min(at.known, at.have)
@@ -138,8 +137,8 @@ func (p *peer) overtaken(now time.Time) {
 	}
 }
 
-// opened takes what a server has. What differs from the directory it has to drop. trusted says that it had all of what the directory has no more.
-func (p *peer) opened(d *directory, trusted bool, now time.Time, have []wire.State) error {
+// opened takes what a server has. What differs from the directory it has to drop. earlier says what is known of files that the directory has no more.
+func (p *peer) opened(d *directory, earlier func(server string, x *wire.State) (acknowledged int64, sure bool), now time.Time, have []wire.State) error {
 	before := p.files
 	p.state, p.files, p.onWay, p.progress = open, make(map[string]*progress), 0, now
 	p.document, p.documentSent, p.inVain, p.reached = 0, 0, 0, [ways]time.Time{}
@@ -152,13 +151,9 @@ func (p *peer) opened(d *directory, trusted bool, now time.Time, have []wire.Sta
 		f := d.files[s.Name]
 		if f == nil { // the recorder has dropped it since: the account asks how much of it came
 			at := before[s.Name]
-			sure := at == nil && trusted || at != nil && !at.unsure && at.have == s.Have && at.cutting.IsZero()
-			was := int64(0)
+			was, sure := earlier(p.name, &s)
 			if at != nil {
-				was = at.have
-				if at.unsure {
-					was = min(at.known, at.have)
-				}
+				sure, was = at.cutting.IsZero() && at.right() == s.Have, at.right()
 			}
 			p.files[s.Name], p.gone[s.Name] = &progress{sent: s.Have, have: s.Have, unsure: !sure, known: was}, s
 			continue

@@ -158,7 +158,7 @@ func (p *plan) acknowledged(name string, replicas int) int64 {
 	var have []int64
 	for _, s := range p.peers {
 		if s.state == open {
-			have = append(have, s.of(name).have)
+			have = append(have, s.of(name).right())
 		}
 	}
 	if len(have) < replicas {

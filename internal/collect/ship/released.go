@@ -69,7 +69,7 @@ func (a *account) note(name string, x spool.Part) {
 	if x.Acknowledged <= 0 {
 		return
 	}
-	f := spool.Released{File: name, Bytes: x.Acknowledged, Packets: max(x.Packets-x.Lacking, 0), Servers: a.plan.holders(name, x.Acknowledged, x.Servers)}
+	f := spool.Released{File: name, Bytes: x.Acknowledged, Packets: max(x.Packets-x.Lacking, 0), Servers: a.plan.holders(name, x.Acknowledged)}
 	for _, server := range x.Servers { // an earlier agent sent it, and others may store the host now
 		if !slices.Contains(f.Servers, server) {
 			f.Servers = append(f.Servers, server)
@@ -82,10 +82,10 @@ func (a *account) note(name string, x spool.Part) {
 	a.released.pending = append(a.released.pending, f)
 }
 
-// holders returns the servers that have so much of a file, of which others may have acknowledged it before.
-func (p *plan) holders(name string, bytes int64, had []string) (names []string) {
+// holders returns the servers that have so much of a file.
+func (p *plan) holders(name string, bytes int64) (names []string) {
 	for _, s := range p.peers {
-		if at := s.files[name]; s.state == open && at != nil && s.right(at, had) >= bytes {
+		if at := s.files[name]; s.state == open && at != nil && at.right() >= bytes {
 			names = append(names, s.name)
 		}
 	}
@@ -125,17 +125,21 @@ func (a *account) review() {
 		if _, is := a.Gone[name]; is || a.plan.d.files[name] != nil {
 			continue // which counts by itself
 		}
-		here, unsure := int64(0), make(map[string]int64)
+		here, doubtful, unsure := int64(0), false, make(map[string]int64)
 		for _, s := range a.plan.peers {
 			if at := s.files[name]; s.state == open && at != nil {
-				right := s.right(at, x.Servers)
+				right := at.right()
 				if here = max(here, right); right < at.have {
 					unsure[s.name] = at.have
+					doubtful = doubtful || right < x.Bytes
 				}
 			}
 		}
-		if here >= x.Bytes {
+		if here >= x.Bytes && (!doubtful || a.plan.comparable(name)) {
 			continue // a server that lacks it is filled up
+		} else if here >= x.Bytes {
+			r.away += x.Bytes - a.plan.acknowledged(name, a.replicas) // another may have other bytes, and it is not known which
+			continue
 		}
 		r.wanted = true
 		most, copies, unknown := here, 0, len(x.Servers) == 0

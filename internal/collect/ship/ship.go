@@ -279,6 +279,7 @@ func (s *Shipper) scan() error {
 		}
 	}
 	for _, f := range s.d.shrunk {
+		s.account.shrink(f)
 		if err := s.cutBack(f, f.whole, now); err != nil {
 			return err
 		}
@@ -405,7 +406,7 @@ func (s *Shipper) open(a answer) error {
 	now := time.Now()
 	s.level = false
 	if a.err == nil {
-		a.err = p.opened(s.d, slices.Contains(s.account.Servers, p.name), now, a.opened.Files)
+		a.err = p.opened(s.d, s.account.earlier, now, a.opened.Files)
 	}
 	if errors.Is(a.err, nats.ErrReconnectBufExceeded) { // the broker is away, which the connection tells
 		s.rests(p, now.Add(retryAfter))

@@ -15,9 +15,10 @@ import (
 //   - all that the directory has is on as many servers as are wanted, byte for byte;
 //   - what they lack of files that were dropped is counted as lost;
 //   - without a reason to lose anything nothing is lost, where all servers store the host; what is on others only may be counted as lost or away;
+//   - no more counts as acknowledged than they have, whatever the agent's host has lost; what its account had left is acknowledged, lost or away;
 //   - each packet is there once, or is in the count.
 func (w *world) audit() {
-	var recorded, lacking int64
+	var recorded, lacking, had, lackingKnown int64
 	disks := make([]map[string][]byte, len(w.servers))
 	for i, s := range w.servers {
 		disks[i] = s.view.left().Durable(hostDir)
@@ -33,9 +34,11 @@ func (w *world) audit() {
 			continue
 		}
 		recorded += int64(len(want))
+		had += have
+		lackingKnown += max(min(w.recorder.sizes[name], int64(len(want)))-have, 0)
 		if w.recorder.cut {
-			if had := w.recorder.had[name]; have < had && w.disks == 0 && !w.recorder.gone[name] && w.replicas == len(w.servers) {
-				w.violate("%s: servers had acknowledged %d bytes when the host lost power, and have %d", name, had, have)
+			if before := w.recorder.had[name]; have < before && w.disks == 0 && !w.recorder.gone[name] && w.replicas == len(w.servers) {
+				w.violate("%s: servers had acknowledged %d bytes when the host lost power, and have %d", name, before, have)
 			}
 			if left := w.recorder.left[name]; have < left && !w.recorder.gone[name] {
 				w.violate("%s: the host's disk had %d bytes, and %d servers have %d", name, left, w.replicas, have)
@@ -55,8 +58,14 @@ func (w *world) audit() {
 	} else if sum.Recorded != recorded {
 		w.violate("%d bytes were recorded, and the agent counts %d", recorded, sum.Recorded)
 	}
-	if lacking > sum.Lost+sum.Away && !w.recorder.forgot && !w.doubtful {
+	if lacking > sum.Lost+sum.Away && !w.recorder.forgot {
 		w.violate("servers lack %d bytes, of which %d are counted as lost or away: %+v", lacking, sum.Lost+sum.Away, sum)
+	}
+	if lackingKnown > sum.Lost+sum.Away && (!w.recorder.cut || w.disks == 0) {
+		w.violate("servers lack %d bytes of what the account had that the power cut left, of which %d are counted as lost or away: %+v", lackingKnown, sum.Lost+sum.Away, sum)
+	}
+	if sum.Acknowledged > had && (!w.recorder.cut || w.disks == 0) {
+		w.violate("%d servers have %d bytes, and %d are counted as acknowledged: %+v", w.replicas, had, sum.Acknowledged, sum)
 	}
 	if sum.Lost > 0 && !w.recorder.cut && w.recorder.dropped == 0 && w.disks == 0 && w.replicas == len(w.servers) {
 		w.violate("%d bytes count as lost, and nothing lost any", sum.Lost)
@@ -92,7 +101,6 @@ func (w *world) have(disks []map[string][]byte, name string, want []byte) int64 
 // did not acknowledge them, may have lost power as well. Readers find such by the checksums of packets.
 func (w *world) unproven(name string, from int) bool {
 	if w.recorder.gone[name] && w.serverPower {
-		w.doubtful = true
 		return true
 	}
 	return w.recorder.cut && int64(from) >= max(w.recorder.left[name], w.recorder.had[name])

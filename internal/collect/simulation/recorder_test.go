@@ -36,6 +36,7 @@ type recorder struct {
 	left    map[string]int64 // whole packets that its disk had then
 	had     map[string]int64 // what servers had acknowledged by then, as the agent wrote it down
 	known   int64            // bytes that it had written down as recorded, as far as its disk had that
+	sizes   map[string]int64 // of these, in each file that was not settled
 }
 
 const streams = 3
@@ -96,9 +97,11 @@ func (x *recorder) powerCut() {
 	}
 	if left, err := spool.Read(x.dir); err == nil {
 		x.known = left.Settled.Recorded
+		x.sizes = make(map[string]int64)
 		for _, of := range []map[string]spool.Part{left.Files, left.Gone} {
-			for _, part := range of {
+			for name, part := range of {
 				x.known += part.Size
+				x.sizes[name] = part.Size
 			}
 		}
 	}

@@ -178,6 +178,8 @@ func (v *view) Sync(files []store.File, dirs []string) error {
 	return v.disk.Sync(own, dirs)
 }
 
+func (v *view) Boot() string { return v.disk.Boot() }
+
 type viewFile struct {
 	store.File
 	v *view

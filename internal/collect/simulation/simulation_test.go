@@ -65,7 +65,7 @@ func TestNoScheduleLosesWhatIsAcknowledged(t *testing.T) {
 	if testing.Short() {
 		n = min(n, 200)
 	}
-	var failed, lost, away, doubtful, messages atomic.Int64
+	var failed, lost, away, messages atomic.Int64
 	playAll(t, *firstSeed, *firstSeed+uint64(n)-1, none, func(w *world) bool {
 		messages.Add(int64(w.net.count))
 		if w.sum.Lost > 0 {
@@ -77,9 +77,6 @@ func TestNoScheduleLosesWhatIsAcknowledged(t *testing.T) {
 		if *show {
 			t.Log(strings.Join(w.net.lines, "\n"))
 		}
-		if w.doubtful {
-			doubtful.Add(1)
-		}
 		if len(w.violations) > 0 {
 			t.Errorf("schedule %d, %d of %d servers: %s\nagain: go test ./internal/collect/simulation -run %s -schedules 1 -seed %d -show", w.seed, w.replicas, len(w.servers),
 				strings.Join(w.violations, "\n\t"), t.Name(), w.seed)
@@ -87,11 +84,7 @@ func TestNoScheduleLosesWhatIsAcknowledged(t *testing.T) {
 		}
 		return true
 	})
-	t.Logf("%d schedules, %d messages and faults; in %d something counts as lost, in %d as away; in %d a server has other bytes of a dropped file after a power cut", n, messages.Load(), lost.Load(), away.Load(),
-		doubtful.Load())
-	if most := int64(n)/1000 + 1; doubtful.Load() > most {
-		t.Errorf("in %d schedules, and %d at most may, a server has other bytes of a dropped file", doubtful.Load(), most)
-	}
+	t.Logf("%d schedules, %d messages and faults; in %d something counts as lost, in %d as away", n, messages.Load(), lost.Load(), away.Load())
 }
 
 func TestTheSameSeedGivesTheSameMessagesAtTheSameInstants(t *testing.T) {

@@ -31,9 +31,6 @@ type world struct {
 	disks    int    // that were destroyed
 
 	serverPower bool // a server lost power
-	// doubtful is that a server which lost power has other bytes of a file that the recorder dropped, and the agent was killed before it wrote down what the
-	// server had acknowledged. Such may count as acknowledged: it is rare, and known.
-	doubtful bool
 
 	sum        ship.Summary
 	violations []string

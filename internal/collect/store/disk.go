@@ -16,6 +16,8 @@ type Disk interface {
 	Remove(path string) error
 	// Sync returns when the bytes of the files are on the disk, and the entries of the directories.
 	Sync(files []File, dirs []string) error
+	// Boot names the time since the machine was started; "" if it is not known. A power cut ends it.
+	Boot() string
 }
 
 // File is an open file.

@@ -2,6 +2,8 @@ package store
 
 import (
 	"errors"
+	"os"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
@@ -25,6 +27,15 @@ func (OS) Sync(files []File, dirs []string) error {
 		err = errors.Join(err, syncDir(dir))
 	}
 	return err
+}
+
+// Boot names the time since the machine was started.
+func (OS) Boot() string {
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
 }
 
 func retry(f func() error) error {

@@ -42,6 +42,7 @@ type file struct {
 	have    int64 // bytes that are written
 	durable int64 // of these, on the disk
 	found   int64 // bytes that an earlier process wrote, which may not be what it meant to
+	doubt   bool  // the machine may have lost power since then
 	sum     uint32
 	dirty   bool
 	named   bool  // its name is on the disk
@@ -159,6 +160,7 @@ func (h *Host) cut(f *file, size int64) error {
 	h.bytes -= f.have - size
 	f.cutTo(size)
 	f.have, f.found = size, min(f.found, size)
+	f.doubt = f.doubt && size > 0
 	h.soil(f)
 	f.durable = min(f.durable, size)
 	if f.syncing >= 0 {
@@ -227,6 +229,9 @@ func (h *Host) begin() (files []File, dirs []string) {
 func (h *Host) end(ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if !ok {
+		h.distrust()
+	}
 	for _, f := range h.syncing {
 		if ok {
 			f.durable, f.named = f.syncing, true
@@ -235,7 +240,7 @@ func (h *Host) end(ok bool) {
 			// The system may have dropped the bytes that it could not write, and say nothing the next time.
 			h.bytes -= f.have - f.durable
 			f.have = f.durable
-			f.found = f.have
+			f.found, f.doubt = f.have, f.have > 0
 			h.soil(f)
 			h.dirs[h.dir] = true
 		}
@@ -265,9 +270,9 @@ func (h *Host) Stored() []wire.State {
 }
 
 func (f *file) state() wire.State {
-	s := wire.State{Name: f.name, Have: f.durable}
+	s := wire.State{Name: f.name, Have: f.durable, Doubt: f.doubt}
 	if f.name == wire.Metadata {
-		s.Sum = f.sum
+		s.Sum, s.Doubt = f.sum, false
 	}
 	return s
 }

@@ -172,7 +172,56 @@ func (h *Host) load(trace string) error {
 		}
 		names = names[n:]
 	}
+	if err := h.remember(); err != nil {
+		return err
+	}
 	return h.identify(trace)
+}
+
+// bootFile names the time between two starts of the machine in which all of a host's directory was written.
+const bootFile = ".boot"
+
+// distrust has the next process doubt what it finds: the system may have dropped bytes that it could not write.
+func (h *Host) distrust() {
+	f, err := h.store.disk.Open(filepath.Join(h.dir, bootFile))
+	if err == nil {
+		err = errors.Join(f.Truncate(0), f.Close())
+	}
+	_ = err // a disk that takes neither is not synced later
+}
+
+// remember notes in a new directory since when the machine runs. Files that an earlier process wrote before the machine was started again are in doubt, and
+// stay so: it is not known how much of them was acknowledged.
+func (h *Host) remember() (err error) {
+	f, err := h.store.disk.Open(filepath.Join(h.dir, bootFile))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	size, err := f.Size()
+	if err != nil {
+		return err
+	}
+	b, now := make([]byte, min(size, 64)), h.store.disk.Boot()
+	if _, err := f.ReadAt(b, 0); err != nil && err != io.EOF {
+		return err
+	}
+	if before := strings.TrimSpace(string(b)); now != "" && before == now {
+		return nil
+	}
+	if len(h.files) > 0 {
+		for _, f := range h.files {
+			f.doubt = f.have > 0
+		}
+		return nil
+	}
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	if _, err := f.WriteAt([]byte(now+"\n"), 0); err != nil {
+		return err
+	}
+	return h.store.disk.Sync([]File{f}, nil) // identify brings its name to the disk
 }
 
 // loadedAtOnce is how many files of a directory are open at a time while it is read.
@@ -231,11 +280,15 @@ func (h *Host) identify(trace string) error {
 			dirs = append(dirs, dir)
 		}
 	}
-	if h.trace = strings.TrimSpace(string(b)); h.trace != "" {
+	if h.trace = strings.TrimSpace(string(b)); wire.CheckTrace(h.trace) == nil {
 		return h.store.disk.Sync([]File{f}, dirs)
 	}
 	if len(h.files) > 0 {
 		return fmt.Errorf("%s has files of a trace that is not known: move them away, or record into another session", h.dir)
+	}
+	// A power cut may leave a file of zeros, before anything was stored.
+	if err := f.Truncate(0); err != nil {
+		return err
 	}
 	if _, err := f.WriteAt([]byte(trace+"\n"), 0); err != nil {
 		return err

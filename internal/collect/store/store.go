@@ -3,6 +3,7 @@
 //
 //	DIR/SESSION/HOST/metadata, kernel_2_0, packets/web.pcapng   as the recorder names them
 //	DIR/SESSION/HOST/.trace                                     the UUID of the trace that this is
+//	DIR/SESSION/HOST/.boot                                      since when the machine has not lost power, with all that is there
 //
 // Names are checked before they are used: nothing is written outside of a host's directory.
 package store

@@ -68,6 +68,8 @@ type State struct {
 	// not be what was written, unless it was acknowledged.
 	Checked int64    `json:"checked,omitempty"`
 	Tail    []uint32 `json:"tail,omitempty"`
+	// Doubt says that the server's host may have lost power since it wrote the file: of its bytes those are right that were acknowledged.
+	Doubt bool `json:"doubt,omitempty"`
 }
 
 // The end of a file that an answer to [Open] has the checksums of.
