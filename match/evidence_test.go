@@ -97,6 +97,7 @@ func TestCapturesAreOfOneHostWhereMostConversationsSayso(t *testing.T) {
 		add(c.same, evidence{sameHost: true, shared: 1})
 		add(c.other, evidence{shared: 1})
 		add(c.silent, evidence{})
+		add(7, evidence{sameHost: true, group: true, shared: 1}) // of any two hosts on one network
 		conversations, found = append(conversations, conversation{a: a, b: d}), append(found, evidence{shared: 3})
 		var w trace.Warnings
 		r := &orientation{indexes: []*index{a, b, d}}
@@ -259,6 +260,23 @@ func TestTheEarlierEvidenceDecides(t *testing.T) {
 		u := seen(t, false, p(c.a, c.ttlA), p(c.b, 60))
 		r := newOrientation([]*index{u.a, u.b}, []string{"a", "b"}, Options{})
 		if got := r.examine(u); got.near != c.want.near || got.sameHost != c.want.sameHost || got.contested != c.want.contested {
+			t.Errorf("%+v: %+v", c, got)
+		}
+	}
+	for _, c := range []struct {
+		to   string
+		a, b trace.Direction
+		want bool
+	}{
+		{"ff02::16", trace.Received, trace.Received, true}, {"255.255.255.255", trace.Received, trace.Received, true}, {"224.0.0.251", trace.Received, trace.Received, true},
+		{"ff02::16", trace.Sent, trace.Sent, false}, {"10.0.0.2", trace.Received, trace.Received, false},
+	} {
+		u := seen(t, false, p(c.a, 0), p(c.b, 0))
+		for _, x := range []*index{u.a, u.b} {
+			x.Flows[0].High.Addr = netip.MustParseAddr(c.to)
+		}
+		r := newOrientation([]*index{u.a, u.b}, []string{"a", "b"}, Options{})
+		if got := r.examine(u); !got.sameHost || got.group != c.want {
 			t.Errorf("%+v: %+v", c, got)
 		}
 	}

@@ -81,6 +81,7 @@ func newOrientation(indexes []*index, names []string, o Options) *orientation {
 type evidence struct {
 	near      int  // +1 a, -1 b, 0 nothing
 	sameHost  bool // both captures claim to have sent, or saw every packet at once
+	group     bool // sameHost, but of what any host may hear: both received what went to many
 	shared    int  // packets that both saw, as far as was looked
 	flagged   bool // nothing but direction flags says near
 	contested bool // hops or round trips contradict the flags
@@ -150,10 +151,8 @@ func (r *orientation) examine(u *conversation) evidence {
 	switch {
 	case flagsA != 0 && flagsA == flagsB && trips != 0 && nearer != -trips:
 		e.near = trips // one of them forwards
-	case flagsA != 0 && flagsA == flagsB:
-		e.sameHost = true
-	case seen.together && flagsA*flagsB == 0:
-		e.sameHost = true
+	case flagsA != 0 && flagsA == flagsB, seen.together && flagsA*flagsB == 0:
+		e.sameHost, e.group = true, flagsA <= 0 && flagsB <= 0 && u.toMany()
 	case flagsA != flagsB:
 		flags := sign(flagsA - flagsB)
 		if trips == -flags && seen.sure != trips {
@@ -168,6 +167,16 @@ func (r *orientation) examine(u *conversation) evidence {
 		}
 	}
 	return e
+}
+
+// toMany reports whether one end of a conversation is a group or all hosts of a network: its packets reach hosts beside each other at once.
+func (u *conversation) toMany() bool {
+	for d := range 2 {
+		if at, _ := u.sender(d); at.IsMulticast() || at == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
+			return true
+		}
+	}
+	return false
 }
 
 // byFlags decides by what direction flags say, and hops and round trips if they are not 0. A host that forwards receives a packet
@@ -357,6 +366,9 @@ func (r *orientation) sameHosts(conversations []conversation, found []evidence, 
 	type count struct{ same, all int }
 	counts := make(map[[2]*index]count)
 	for i := range conversations {
+		if found[i].group {
+			continue
+		}
 		key := [2]*index{conversations[i].a, conversations[i].b}
 		c := counts[key]
 		if found[i].shared > 0 {
