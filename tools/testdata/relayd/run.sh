@@ -4,12 +4,12 @@
 set -e
 if [ -z "$3" ]; then
 	dir=$(mktemp -d)
+	trap 'rm -r "$dir"' EXIT
 	here=$(dirname "$0")
 	gcc -O2 -I"$here" "$here/lttng.c" -o "$dir/emit-lttng" -llttng-ust -ldl
 	gcc -O2 -I"$here" -Isensor/c "$here/sensor.c" -o "$dir/emit-sensor" -pthread
 	cp bin/meridian "$dir"
 	unshare --net --mount --pid --ipc --fork --kill-child sh "$0" "$1" "$2" "$dir"
-	rm -r "$dir"
 	exit
 fi
 mount --make-rprivate /
