@@ -16,7 +16,7 @@ func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIR",
 		Short:  "Write the manual pages of all commands",
-		Long:   "Write the manual pages of all commands into DIR, a file for each, from what --help prints. The same program writes the same bytes.",
+		Long:   "Write the manual pages of all commands into DIR, made if missing, a file for each, from what --help prints. The same program writes the same bytes.",
 		Hidden: true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -31,6 +31,9 @@ func newMan() *cobra.Command {
 // writeMan writes the pages of a command and of all under it that are not hidden.
 func writeMan(cmd *cobra.Command, dir string) error {
 	name := strings.ReplaceAll(cmd.CommandPath(), " ", "-")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
 	if err := os.WriteFile(filepath.Join(dir, name+".1"), manPage(cmd), 0o644); err != nil {
 		return err
 	}

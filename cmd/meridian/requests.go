@@ -38,7 +38,10 @@ server and both ways of the network, between which lengths each way took by the 
 Requests are found in spans (OTLP, Jaeger), in tagged messages, in each TCP connection of captures and kernel traces, and in other messages that go
 there and back by turns. Requests of HTTP/1, HTTP/2 and gRPC have method, path and status where a capture has their headers in clear. Total, server and
 network are by one clock each, and exact. Where one end alone was recorded the request is not divided. Where the bounds leave several causes, all are named, with "or" between them.
-"beyond" is by how much a request is beyond the median of its like: of one name, between the same hosts.`,
+"beyond" is by how much a request is beyond the median of its like: of one name, between the same hosts.
+
+Exit code: 0 done, 1 failed, 2 wrong usage, 3 done, but a host was left unaligned or unbounded, an inversion remains, damaged parts of the traces were left
+out, or requests beyond --packets are not listed; the reason is on stderr.`,
 		Example: `  meridian requests spans.json
   meridian requests web=web-trace/ db=db-trace/ --slowest 20 --match "GET /cart" --json
   meridian requests monday.mvx --percentiles`,
