@@ -44,7 +44,10 @@
 //
 // # Memory and concurrency
 //
-// A [Trace] and everything made from it belong to one goroutine. Values belong to their Reader until its next event, and
+// A [Trace] and what is made from it belong to one goroutine, but for the readers of [Stream.Reader]: a goroutine may have each.
+// They share the compiled metadata, which does not change, and the warnings. So a caller that needs no order between
+// streams reads them side by side. A [Source] reads in one goroutine: to hand decoded events over costs more than
+// it saves (docs/benchmarks.md). Values belong to their Reader until its next event, and
 // are invalid after [Trace.Close].
 //
 // Cost, on one core of 2026: 30 to 60 million events a second without their fields, 14 to 22 million with six integers

@@ -190,7 +190,8 @@ func (t *Trace) Close() error {
 	return errors.Join(errs...)
 }
 
-// Reader returns a reader at the beginning of the stream.
+// Reader returns a reader at the beginning of the stream. Readers of one trace may be used by a goroutine each; the trace itself
+// is used again once they have ended.
 func (s *Stream) Reader() *Reader {
 	r := s.newReader()
 	s.trace.readers = append(s.trace.readers, r)

@@ -6,6 +6,9 @@
 // and with all fields decoded. It prints the medians of the processor time (user and system), which other work on the
 // machine disturbs least, and their ratios.
 //
+// Then it reads the streams without an order between them, all fields decoded, on one processor and by two goroutines on
+// two, and prints the medians of the elapsed time and their ratio.
+//
 //	go run ./tools/ctfspeed [-events 10000000] [-runs 5] [-dir DIR] [-least 5]
 //
 // With -least it fails unless format/ctf, with all fields decoded, is that many times as fast.
@@ -31,11 +34,10 @@ func main() {
 	runs := flag.Int("runs", 5, "runs of each reader")
 	dir := flag.String("dir", "", "directory to write the trace to and to leave it in (default a temporary one, removed at the end)")
 	least := flag.Float64("least", 0, "fail unless format/ctf is this many times as fast as babeltrace2")
-	only := flag.String("read", "", "read the trace in -dir once and exit: times, fields")
+	only := flag.String("read", "", "read the trace in -dir once and exit: times, fields, stream, streams")
 	flag.Parse()
 	if *only != "" {
-		runtime.GOMAXPROCS(1)
-		if err := read(*dir, *events, *only == "fields"); err != nil {
+		if err := readOnce(*only, *dir, *events); err != nil {
 			fmt.Fprintln(os.Stderr, "ctfspeed:", err)
 			os.Exit(1)
 		}
@@ -96,10 +98,29 @@ func run(events, runs int, dir string, least float64) error {
 		m := median(i)
 		fmt.Printf("%-24s %8.3f s  %7.2f M events/s  %6.1f times babeltrace2\n", r.name, m, float64(events)/m/1e6, base/m)
 	}
+	one, two, err := sideBySide(runs, ours("stream"), ours("streams"))
+	if err != nil {
+		return err
+	}
+	fmt.Printf("streams without order, all fields, elapsed: one processor %.3f s, two %.3f s: %.2f times as fast\n", one, two, one/two)
 	if ratio := base / median(len(readers)-1); ratio < least {
 		return fmt.Errorf("%.1f times as fast as babeltrace2, less than %g", ratio, least)
 	}
 	return nil
+}
+
+// readOnce reads the trace as -read says.
+func readOnce(what, dir string, events int) error {
+	switch what {
+	case "stream":
+		return readStreams(dir, events, 1)
+	case "streams":
+		return readStreams(dir, events, 2)
+	case "times", "fields":
+		runtime.GOMAXPROCS(1)
+		return read(dir, events, what == "fields")
+	}
+	return fmt.Errorf("unknown -read %q (times, fields, stream, streams)", what)
 }
 
 // read reads the trace once.
