@@ -49,6 +49,9 @@ func (h *Host) findPrograms() {
 	parent := make(map[int32]int32)
 	root := func(tid int32) int32 {
 		for parent[tid] != 0 {
+			if next := parent[parent[tid]]; next != 0 {
+				parent[tid] = next // halves the way, so that many threads take no longer
+			}
 			tid = parent[tid]
 		}
 		return tid
