@@ -101,6 +101,11 @@ func (a *account) powerCut(f *file, x spool.Part) {
 	had := max(min(x.Acknowledged, x.Size)-f.whole, 0)
 	a.Settled.Recorded += gone
 	a.Settled.Acknowledged += had
+	if had > 0 {
+		left := spool.Released{File: f.name, Bytes: f.whole + had, Packets: max(x.Packets-x.Lacking-f.walker.packets, 0), Servers: x.Servers}
+		a.released.files[f.name] = left
+		a.released.pending = append(a.released.pending, left)
+	}
 	if gone == had {
 		return
 	}

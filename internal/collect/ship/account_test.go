@@ -69,3 +69,21 @@ func TestWhatServersAcknowledgedIsRememberedWhenAnotherTakesThePlaceOfOne(t *tes
 		}
 	}
 }
+
+// The host lost the end of a file that servers had acknowledged. A server that loses its disk then has lost it for good.
+func TestWhatThePowerTookFromTheHostIsLostWhenServersLoseItToo(t *testing.T) {
+	d := newDirectory(t.TempDir(), DefaultClasses)
+	f := &file{name: "k", whole: 40, walker: newWalker("k")}
+	d.files["k"], d.order, d.past = f, []*file{f}, true
+	server := &peer{name: "a", state: open, files: map[string]*progress{"k": {have: 100, sent: 100}}}
+	account := newAccount(&plan{d: d, peers: []*peer{server}}, 1, 1<<20, t.Logf)
+	account.Account = spool.New("0123456789abcdef0123456789abcdef")
+	account.powerCut(f, spool.Part{Size: 130, Packets: 4, Lacking: 1, Acknowledged: 100, Servers: []string{"a"}})
+	for _, test := range []struct{ have, acknowledged, lost int64 }{{100, 100, 30}, {40, 40, 90}, {0, 0, 90}} {
+		server.files["k"].have = test.have
+		account.review()
+		if x := account.sum(); x.Recorded != 130 || x.Acknowledged != test.acknowledged || x.Lost != test.lost {
+			t.Errorf("a server has %d bytes: %+v", test.have, x)
+		}
+	}
+}

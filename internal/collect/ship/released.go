@@ -122,8 +122,16 @@ func (a *account) review() {
 	}
 	absent := make(map[string]bool)
 	for name, x := range r.files {
-		if _, is := a.Gone[name]; is || a.plan.d.files[name] != nil {
+		f := a.plan.d.files[name]
+		if _, is := a.Gone[name]; is || f != nil && !a.plan.d.past {
 			continue // which counts by itself
+		}
+		if f != nil { // a power cut has taken its end from the host, which servers had
+			if n := x.Bytes - max(a.plan.acknowledged(name, a.replicas), f.whole); n > 0 {
+				r.lost += n
+				r.lostPackets += x.Packets
+			}
+			continue
 		}
 		here, doubtful, unsure := int64(0), false, make(map[string]int64)
 		for _, s := range a.plan.peers {

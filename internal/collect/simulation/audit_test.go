@@ -61,10 +61,10 @@ func (w *world) audit() {
 	if lacking > sum.Lost+sum.Away && !w.recorder.forgot {
 		w.violate("servers lack %d bytes, of which %d are counted as lost or away: %+v", lacking, sum.Lost+sum.Away, sum)
 	}
-	if lackingKnown > sum.Lost+sum.Away && (!w.recorder.cut || w.disks == 0) {
+	if lackingKnown > sum.Lost+sum.Away {
 		w.violate("servers lack %d bytes of what the account had that the power cut left, of which %d are counted as lost or away: %+v", lackingKnown, sum.Lost+sum.Away, sum)
 	}
-	if sum.Acknowledged > had && (!w.recorder.cut || w.disks == 0) {
+	if sum.Acknowledged > had {
 		w.violate("%d servers have %d bytes, and %d are counted as acknowledged: %+v", w.replicas, had, sum.Acknowledged, sum)
 	}
 	if sum.Lost > 0 && !w.recorder.cut && w.recorder.dropped == 0 && w.disks == 0 && w.replicas == len(w.servers) {
