@@ -250,6 +250,9 @@ func readDelays(dir string) (map[int]waits, error) {
 			return nil, err
 		}
 		for line := range strings.Lines(string(text)) {
+			if line[0] < '0' || line[0] > '9' { // of the recorder's summary
+				continue
+			}
 			var number int
 			var ns, queued, disk int64
 			n, _ := fmt.Sscan(line, &number, &ns, &queued, &disk)
