@@ -8,6 +8,9 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"meridian/internal/pipeline/input"
+	"meridian/internal/show"
 )
 
 // minMemory is the least that --memory may be, bytes.
@@ -45,6 +48,15 @@ func (m *memoryValue) bytes() int64 {
 		return int64(*m)
 	}
 	return max(machineMemory("/")/4, minMemory)
+}
+
+// memoryNeed returns about how much memory a run takes that holds h, nil if that is within its limit. What else a run holds keeps to three
+// quarters of the limit.
+func memoryNeed(limit int64, h input.Held) *show.Memory {
+	if h.Sum() <= limit/4 {
+		return nil
+	}
+	return &show.Memory{Limit: limit, Needed: limit/4*3 + h.Sum(), Flows: h.Flows, Marks: h.Marks, Lists: h.Messages, Ends: h.Ends}
 }
 
 // machineMemory returns how much memory the process may have, bytes: the machine's, or less where a control group of version 2 or 1 limits

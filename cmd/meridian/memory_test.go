@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"meridian/internal/pipeline/input"
 )
 
 func TestMemoryIsThatOfTheTightestControlGroup(t *testing.T) {
@@ -43,6 +45,21 @@ func TestMemoryIsASizeOfAtLeast256MiB(t *testing.T) {
 		var m memoryValue
 		if err := m.Set(text); (err == nil) != (want > 0) || int64(m) != want {
 			t.Errorf("%q: %d (%v), want %d", text, m, err, want)
+		}
+	}
+}
+
+func TestMemoryNeededIsSaidWhereWhatNoFileTakesIsMoreThanAQuarter(t *testing.T) {
+	const limit = 256 << 20
+	for _, c := range []struct {
+		held input.Held
+		want int64 // MiB; 0 where the limit is kept
+	}{{input.Held{}, 0}, {input.Held{Flows: 64 << 20}, 0}, {input.Held{Flows: 64<<20 + 1}, 256}, {input.Held{Flows: 40 << 20, Marks: 30 << 20}, 262}, {input.Held{Messages: 1 << 30}, 1216}, {input.Held{Ends: 1 << 30}, 1216}} {
+		switch need := memoryNeed(limit, c.held); {
+		case need == nil && c.want != 0, need != nil && need.Needed>>20 != c.want:
+			t.Errorf("%+v: %+v, want %d MiB", c.held, need, c.want)
+		case need != nil && need.Flows+need.Marks+need.Lists+need.Ends != c.held.Sum():
+			t.Errorf("%+v: parts %+v", c.held, need)
 		}
 	}
 }

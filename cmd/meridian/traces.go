@@ -14,6 +14,7 @@ import (
 	"meridian/internal/pipeline"
 	"meridian/internal/pipeline/input"
 	"meridian/internal/scratch"
+	"meridian/internal/show"
 	"meridian/internal/spill"
 )
 
@@ -89,11 +90,13 @@ func withTraces(cmd *cobra.Command, args []string, f *traceFlags, quiet bool, wo
 		}
 		bar.show(stage, done, total)
 	}
-	held := func(bytes int64) {
-		if limit := f.memory.bytes(); bytes > limit/2 && !quiet {
-			fmt.Fprintf(cmd.ErrOrStderr(), "meridian: warning: flows and ends of messages take about %d MiB of memory, which no file takes; "+
-				"more than --memory %dMiB will be needed\n", bytes>>20, limit>>20)
+	held := func(h input.Held) *show.Memory {
+		need := memoryNeed(f.memory.bytes(), h)
+		if need != nil && !quiet {
+			fmt.Fprintf(cmd.ErrOrStderr(), "meridian: warning: about %d MiB of memory will be needed, more than --memory %dMiB: flows of captures (%d MiB), ends of messages in recordings (%d), "+
+				"messages of lists (%d) and ends as events (%d) go to no file\n", need.Needed>>20, need.Limit>>20, h.Flows>>20, h.Marks>>20, h.Messages>>20, h.Ends>>20)
 		}
+		return need
 	}
 	return work(&tracesRun{ctx, traces, memory, progress, held})
 }
@@ -107,7 +110,7 @@ type tracesRun struct {
 	traces   []input.Trace
 	memory   *spill.Memory // closed when the work is done
 	progress pipeline.Progress
-	held     func(bytes int64)
+	held     func(input.Held) *show.Memory
 }
 
 // limit has a run keep to --memory, and tell where it cannot.

@@ -10,6 +10,7 @@ import (
 	"meridian/internal/pipeline/input"
 	"meridian/internal/pipeline/source"
 	"meridian/internal/pipeline/usage"
+	"meridian/internal/show"
 	"meridian/internal/steering"
 	"meridian/match"
 	"meridian/trace"
@@ -25,8 +26,11 @@ type MatchOptions struct {
 	Memory trace.Memory
 	// Dropped, unless it is nil, is told when the run uses nothing any more that Memory keeps: before it merges captures.
 	Dropped func()
-	// Held, unless it is nil, is told about how much the inputs take that Memory does not keep, bytes ([input.Set.Held]), before they are matched.
-	Held func(bytes int64)
+	// Held, unless it is nil, is told about how much the inputs take that Memory does not keep, before they are matched. It returns what the report
+	// is to say of it, nil for nothing.
+	Held func(input.Held) *show.Memory
+	// Events says that the ends of messages will be events.
+	Events bool
 }
 
 // Matched is the inputs as one problem: the clocks, and the messages between them.
@@ -34,6 +38,7 @@ type Matched struct {
 	*match.Result
 	captures   []*trace.Capture
 	absent     []string // which captures elsewhere could not be had
+	need       *show.Memory
 	recordings []recording
 	steered    []*steering.Map      // by clock: to a free one; nil where there is none
 	files      [][]string           // by clock: where its stamps stand
@@ -53,8 +58,9 @@ type recording struct {
 
 // Match finds the messages in the inputs. Warnings name what was left out.
 func Match(ctx context.Context, set *input.Set, o MatchOptions, w *trace.Warnings) (*Matched, error) {
+	var need *show.Memory
 	if o.Held != nil {
-		o.Held(set.Held())
+		need = o.Held(set.Held(o.Events))
 	}
 	for _, c := range set.Captures {
 		if step := o.granularityOf(c.Host); step > 0 {
@@ -66,7 +72,7 @@ func Match(ctx context.Context, set *input.Set, o MatchOptions, w *trace.Warning
 		return nil, err
 	}
 	j := newJoiner(found, set.Captures)
-	j.absent = set.Absent
+	j.absent, j.need = set.Absent, need
 	j.addTraces(set, w)
 	if err := j.addSamples(o.Samples, w); err != nil {
 		return nil, err

@@ -48,7 +48,7 @@ func newReport(s *Solved, c *coverage, roundTrips map[[2]int]int64) *show.Report
 	x := s.Solution
 	out := &show.Report{
 		Method: x.Method, Network: x.Network, Assumption: AssumptionOf(x, s.Clocks, s.Options.Options), Repair: s.Repair,
-		Reference: s.referenceName(), Quality: qualityOf(s, c),
+		Reference: s.referenceName(), Quality: qualityOf(s, c), Memory: s.need,
 	}
 	if x.Assumed != (bound.Assumption{}) && out.Assumption != "" {
 		out.WanderPPBS, out.EpsilonNs = &x.Assumed.Wander, &x.Assumed.Epsilon

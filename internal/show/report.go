@@ -34,6 +34,17 @@ type Report struct {
 	Pairs      []Pair   `json:"pairs"`
 	Quality    Quality  `json:"quality"`
 	Warnings   []string `json:"warnings"`
+	Memory     *Memory  `json:"memory,omitempty"` // nil where the run's limit was to be kept
+}
+
+// Memory is about how much memory a run takes that cannot keep to its limit, and for what, bytes.
+type Memory struct {
+	Limit  int64 `json:"limit_bytes"`
+	Needed int64 `json:"needed_bytes"`
+	Flows  int64 `json:"flows_bytes"` // of captures
+	Marks  int64 `json:"marks_bytes"` // ends of messages in recordings, with spans
+	Lists  int64 `json:"lists_bytes"` // messages of lists
+	Ends   int64 `json:"ends_bytes"`  // of messages, as events
 }
 
 // Host is one clock of the report.

@@ -117,7 +117,8 @@ func TestEveryFieldOfTheReportIsDocumented(t *testing.T) {
 		}
 		for i := range t.NumField() {
 			f := t.Field(i)
-			walk(strings.TrimPrefix(path+"."+f.Tag.Get("json"), "."), f.Type)
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			walk(strings.TrimPrefix(path+"."+name, "."), f.Type)
 		}
 		fields[path] = fields[path] && path != ""
 	}

@@ -27,29 +27,39 @@ type Set struct {
 	Marks []*trace.Marks
 }
 
-// What a run takes on Go's heap, whatever its Memory, bytes: measured for flows, added up for the others.
+// What a run takes on Go's heap, whatever its Memory, bytes: how much its peak grew with each, measured (docs/scale.md).
 const (
-	flowMemory    = 800 // of a capture: 209 for its flow table, the rest while its packets are matched
-	markMemory    = 150 // of a recording: 48, and the join of all marks
-	messageMemory = 32  // of a list
+	flowMemory    = 1100 // of a capture
+	markMemory    = 210  // of a recording: with its spans, which are in memory too
+	messageMemory = 20   // of a list
+	endMemory     = 16   // of a packet that becomes an event as the end of a message: see package source
 )
 
-// Held returns about how much of the heap these take, bytes.
-func (s *Set) Held() (bytes int64) {
+// Held is about how much of the heap the parts of inputs take that no [trace.Memory] keeps, bytes.
+type Held struct{ Flows, Marks, Messages, Ends int64 }
+
+// Sum is what all take.
+func (h Held) Sum() int64 { return h.Flows + h.Marks + h.Messages + h.Ends }
+
+// Held returns about how much of the heap these take; events says that the ends of messages are to be events.
+func (s *Set) Held(events bool) (h Held) {
 	for _, c := range s.Captures {
-		bytes += int64(len(c.Flows)) * flowMemory
+		h.Flows += int64(len(c.Flows)) * flowMemory
+		if events {
+			h.Ends += int64(c.Packets.Len()) * endMemory
+		}
 	}
 	for _, m := range s.Marks {
 		if m != nil {
-			bytes += int64(len(m.Marks)) * markMemory
+			h.Marks += int64(len(m.Marks)) * markMemory
 		}
 	}
 	for _, l := range s.Lists {
 		for _, c := range l.Channels {
-			bytes += int64(len(c.Messages)) * messageMemory
+			h.Messages += int64(len(c.Messages)) * messageMemory
 		}
 	}
-	return bytes
+	return h
 }
 
 // content is what one trace holds: one of these, and marks with a recording.
