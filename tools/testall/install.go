@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // needs are the programs that tests run, under all their names, the Debian package that has them, and what is not tested
@@ -114,12 +116,23 @@ func installed(programs string) bool {
 	return false
 }
 
-// apt runs apt-get without questions, and shows what it said if it failed.
+// lockWait is how long apt-get may wait for another apt-get.
+const lockWait = 5 * time.Minute
+
+// apt runs apt-get without questions, and shows what it said if it failed. DPkg::Lock::Timeout makes apt-get wait for
+// dpkg's lock, but not for that of the lists of packages (/var/lib/apt/lists/lock): "update" fails at once while another runs.
+// So a command that found a lock is run again until lockWait is over.
 func apt(args ...string) error {
-	c := exec.Command("apt-get", append([]string{"-q", "-o", "DPkg::Lock::Timeout=300"}, args...)...)
-	c.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-	if out, err := c.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", strings.Join(c.Args, " "), err, out)
+	args = append([]string{"-q", "-o", fmt.Sprintf("DPkg::Lock::Timeout=%d", int(lockWait.Seconds()))}, args...)
+	for deadline := time.Now().Add(lockWait); ; time.Sleep(time.Second) {
+		c := exec.Command("apt-get", args...)
+		c.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C")
+		out, err := c.CombinedOutput()
+		if err == nil {
+			return nil
+		}
+		if !bytes.Contains(out, []byte("Could not get lock")) || time.Now().After(deadline) {
+			return fmt.Errorf("%s: %w\n%s", strings.Join(c.Args, " "), err, out)
+		}
 	}
-	return nil
 }

@@ -12,6 +12,30 @@ import (
 	"meridian/internal/testneed"
 )
 
+// Three runners of CI install at the same time on a fresh machine, and apt-get does not wait for the lock of the lists.
+func TestALockOfAnotherAptGetIsAwaited(t *testing.T) {
+	dir := t.TempDir()
+	program := `#!/bin/sh
+[ -e "$0.told" ] && exit 0
+touch "$0.told"
+echo "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 1 (apt-get)"
+exit 100
+`
+	if err := os.WriteFile(filepath.Join(dir, "apt-get"), []byte(program), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	if err := apt("update"); err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "apt-get"), []byte("#!/bin/sh\necho E: no such package; exit 100\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := apt("install", "x"); err == nil || !strings.Contains(err.Error(), "no such package") {
+		t.Errorf("%v, not what apt-get said", err)
+	}
+}
+
 // What tests and their scripts ask for is installed, and by the package that they name.
 func TestEveryProgramThatTestsNeedIsInstalled(t *testing.T) {
 	asked := regexp.MustCompile(`testneed\.Program\((?:\w+\.)?t, "([^"]+)"\)`)
