@@ -180,7 +180,8 @@ func (b *Blame) most(i, j *Item) int64 {
 }
 
 // Largest returns the items, by their place in Items, of which each can be the largest within the bounds. One alone is
-// named; several are undecided. Time of which it is not known what it was may be that of any item.
+// named; several are undecided. Time of which it is not known what it was may be that of any item: where it leaves open whether one is the
+// largest, it is named as well.
 func (b *Blame) Largest() (can []int) {
 	anybodys := int64(0)
 	for i := range b.Items {
@@ -204,7 +205,33 @@ func (b *Blame) Largest() (can []int) {
 			can = append(can, i)
 		}
 	}
+	if len(can) == 1 {
+		can = append(can, b.unknown(can[0])...)
+	}
 	return can
+}
+
+// unknown returns the item of which it is known least what it was, if all such time together can make another item larger than one.
+func (b *Blame) unknown(largest int) []int {
+	sum, most, which := int64(0), int64(0), -1
+	for i := range b.Items {
+		if !b.Items[i].Key.State.unknown() || i == largest {
+			continue
+		}
+		_, high := b.Range(&b.Items[i])
+		if sum = plus(sum, max(0, high)); high > most {
+			most, which = high, i
+		}
+	}
+	if which < 0 || b.Items[largest].Key.State.unknown() {
+		return nil
+	}
+	for i := range b.Items {
+		if i != largest && !b.Items[i].Key.State.unknown() && plus(b.most(&b.Items[i], &b.Items[largest]), sum) >= 0 {
+			return []int{which}
+		}
+	}
+	return nil
 }
 
 // Typical is the median of each item over like requests, constants and coefficients apart. Items that fewer than half have

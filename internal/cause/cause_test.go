@@ -478,3 +478,24 @@ func TestWhatFewLikeRequestsDependOnIsNotTypical(t *testing.T) {
 		t.Errorf("beyond is from %d to %d, not 398", low, high)
 	}
 }
+
+func TestTimeOfWhichNothingIsKnownLeavesOpenWhatItCouldMakeTheLongest(t *testing.T) {
+	item := func(s State, c int64) Item {
+		return Item{Key: Key{FromHost: -1, State: s}, C: c, K: map[[2]int]int64{}}
+	}
+	for _, c := range []struct {
+		items []Item
+		want  []int
+	}{
+		{[]Item{item(CPU, 60), item(RunQueue, 30), item(WakerUnknown, 29)}, []int{0}},
+		{[]Item{item(CPU, 60), item(RunQueue, 30), item(WakerUnknown, 20), item(RequestUnknown, 10)}, []int{0, 2}},
+		{[]Item{item(WakerUnknown, 60), item(RunQueue, 30), item(CPU, 20)}, []int{0}},
+		{[]Item{item(CPU, 60), item(WakerUnknown, 59)}, []int{0}},
+		{[]Item{item(CPU, 60), item(RunQueue, 30), item(Peer, 50)}, []int{0}},
+	} {
+		b := &Blame{Items: c.items}
+		if got := b.Largest(); !slices.Equal(got, c.want) {
+			t.Errorf("of %+v the largest are %v, not %v", c.items, got, c.want)
+		}
+	}
+}

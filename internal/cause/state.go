@@ -20,14 +20,15 @@ const (
 	Retransmission
 	DelayedACK
 	Acknowledgement
-	AtHost        // of a host whose threads are not recorded
-	Peer          // peer and network, of which nothing is recorded
-	Unrecorded    // of a thread
-	WakeUnknown   // it slept, and no wake-up is recorded
-	WakerUnknown  // it is not recorded who woke it
-	AskerUnknown  // somebody of its host asked for what it waited for
-	ThreadUnknown // of its program, whose threads take up each other's work
-	Undecided     // which of several pieces it was depends on the clocks
+	AtHost         // of a host whose threads are not recorded
+	Peer           // peer and network, of which nothing is recorded
+	Unrecorded     // of a thread
+	WakeUnknown    // it slept, and no wake-up is recorded
+	WakerUnknown   // it is not recorded who woke it
+	AskerUnknown   // somebody of its host asked for what it waited for
+	RequestUnknown // of those that its thread served by turns
+	ThreadUnknown  // of its program, whose threads take up each other's work
+	Undecided      // which of several pieces it was depends on the clocks
 )
 
 var stateWords = [...]string{
@@ -35,7 +36,8 @@ var stateWords = [...]string{
 	Retransmission: "retransmission", DelayedACK: "delayed ACK", Acknowledgement: "acknowledgement", AtHost: "at the host",
 	Peer: "peer and network (not recorded)", Unrecorded: "not recorded", WakeUnknown: "waiting (wake-up not recorded)",
 	WakerUnknown: "waiting (who woke is not recorded)", AskerUnknown: "waiting (who asked is not recorded)",
-	ThreadUnknown: "waiting (for which thread is not recorded)", Undecided: "undecided (asked before the wait began)",
+	RequestUnknown: "waiting (for which of its thread's requests is not recorded)",
+	ThreadUnknown:  "waiting (for which thread is not recorded)", Undecided: "undecided (asked before the wait began)",
 }
 
 // Wait says why somebody waited for the thread of a piece.
@@ -66,6 +68,9 @@ func (s State) Words(w Wait) string {
 
 // Explained reports whether a state says what happened, not only that it is not known.
 func (s State) Explained() bool { return s < Peer && s != Device && s != AtHost }
+
+// unknown reports whether a thread did something of which the recording does not tell what.
+func (s State) unknown() bool { return s >= Unrecorded && s <= ThreadUnknown }
 
 // Shorter is a way that took longer than the estimate by as much as a piece is shorter.
 type Shorter struct {

@@ -31,8 +31,9 @@ func (w *World) Serve(found []wire.Request) {
 	}
 }
 
-// others reports whether the host had another request than one meanwhile.
-func (h *Host) others(request *packet, from, to int64) bool {
+// others reports whether the host had another request than one meanwhile, of those that are wanted. It reports that it had where there are too many
+// to look at.
+func (h *Host) others(request *packet, from, to int64, wanted func(*served) bool) bool {
 	if !h.sorted {
 		slices.SortFunc(h.serves, func(a, b served) int { return cmp.Compare(a.from, b.from) })
 		for i := range h.serves {
@@ -43,13 +44,16 @@ func (h *Host) others(request *packet, from, to int64) bool {
 		}
 		h.sorted = true
 	}
-	for i := sort.Search(len(h.serves), func(i int) bool { return h.serves[i].from > to }) - 1; i >= 0 && h.serves[i].most >= from; i-- {
-		if x := &h.serves[i]; x.to >= from && (request == nil || x.request != request.Packet) {
+	for i, n := sort.Search(len(h.serves), func(i int) bool { return h.serves[i].from > to })-1, 0; i >= 0 && h.serves[i].most >= from; i, n = i-1, n+1 {
+		if x := &h.serves[i]; n > mostServed || x.to >= from && (request == nil || x.request != request.Packet) && wanted(x) {
 			return true
 		}
 	}
 	return false
 }
+
+// mostServed bounds how many requests of a host are looked at.
+const mostServed = 4096
 
 // isReply reports whether a packet that a host received answers what it asked: it is the client of that connection.
 func (w *World) isReply(p *packet) bool {
@@ -77,7 +81,7 @@ func (w *walk) host(of waiter, t, bound int64, request *packet) {
 		of.depth++
 		t, _ = w.arrived(of, p, bound)
 		of.depth--
-		if h.others(request, t, p.At) {
+		if h.others(request, t, p.At, func(*served) bool { return true }) {
 			for i := mark; i < len(w.pieces); i++ {
 				w.pieces[i].Assumed = true
 			}

@@ -63,6 +63,9 @@ func (h *Host) reason(th *thread, tid int32, i int, from int64, threads bool) re
 	switch {
 	case byItself && context != InThread && context != InSoftIRQ && c.loops():
 		return reason{state: cause.Timer, detail: c.name}
+	case byItself && context != InThread && context != InSoftIRQ && c.name == "futex" && len(h.words[c.word]) > 1:
+		// A lock for which threads wait by such turns may have been let go just then.
+		return reason{state: cause.ThreadUnknown, detail: "futex timed out, for which other threads have waited too"}
 	case sleeps[c.name] || byItself && context != InThread && context != InSoftIRQ:
 		return reason{state: cause.Sleep, detail: c.name}
 	case k.block > 0:

@@ -145,14 +145,20 @@ func (w *walk) inTurn(request *packet, mark int) {
 	if !known || w.met == request || x.at-request.At < nearPacket {
 		return
 	}
+	w.queued(mark, x.at)
+}
+
+// queued marks what a thread did before it took something up as what that waited for. Pieces from a place on are the thread's, from the last to
+// the first.
+func (w *walk) queued(mark int, at int64) {
 	for i := mark; i < len(w.pieces); i++ {
 		p := &w.pieces[i]
-		if p.Begin >= x.at || p.From >= 0 || p.Wait != cause.NoWait || len(p.Less) > 0 {
+		if p.Begin >= at || p.From >= 0 || p.Wait != cause.NoWait || len(p.Less) > 0 || p.State == cause.RequestUnknown || p.State == cause.SoftIRQ {
 			continue
 		}
-		if p.End > x.at {
+		if p.End > at {
 			later := *p
-			later.Begin, p.End = x.at, x.at
+			later.Begin, p.End = at, at
 			w.pieces = append(w.pieces, cause.Piece{})
 			copy(w.pieces[i+1:], w.pieces[i:])
 			w.pieces[i] = later

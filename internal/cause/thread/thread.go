@@ -18,6 +18,9 @@
 // Where it is recorded which thread wrote and read which bytes, a packet is of the thread that wrote its last byte: it was held if that
 // call had ended before it left. A request is in its queue until its last byte is read.
 //
+// A thread that serves several requests by turns is woken for any of them (loop.go): what it read last before it went on with one is followed, not
+// what woke it.
+//
 // Goroutines of an execution trace are actors as threads are: what one waits for is the goroutine that made it ready, a timer, or the
 // network's poller. While it runs its thread's states tell the rest.
 //
@@ -135,6 +138,8 @@ type Host struct {
 	last     int64 // instant of the latest switch or wake-up
 
 	wrote, read map[way][]transfer
+	wroteBy     map[int32][]moved // of threads; nil until all events are added
+	readBy      map[int32][]moved
 	serves      []served // requests that the host had, in order of their arrival once they are sorted
 	sorted      bool
 	blocks      []block // in order of their end

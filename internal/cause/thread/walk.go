@@ -133,6 +133,10 @@ func (w *walk) thread(of waiter, t, bound int64, request *packet) {
 		w.host(of, t, bound, request)
 		return
 	}
+	if request != nil && th != nil && of.tid > 0 && w.shared(of.h, of.tid, request, t) {
+		w.loop(of, th, t, bound, request)
+		return
+	}
 	for t > bound {
 		if w.steps++; w.steps > mostSteps || th == nil {
 			w.add(of, cause.Unrecorded, bound, t, "")
