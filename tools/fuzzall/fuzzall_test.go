@@ -55,3 +55,26 @@ func TestTheNumberOfInputsIsTheFuzzersLastCount(t *testing.T) {
 		t.Error(n)
 	}
 }
+
+func TestTheFuzzerLearnsWhatCodeAnInputReaches(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out with -short: builds a package for the fuzzer")
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod": "module p\n\ngo 1.26\n",
+		"p.go":   "package p\n\nfunc f(b []byte) bool {\n\treturn len(b) > 5 && b[0] == 'd' && b[1] == 'e' && b[2] == 'e' && b[3] == 'p' && b[4] == 'l' && b[5] == 'y'\n}\n",
+		"p_test.go": "package p\n\nimport \"testing\"\n\nfunc FuzzDeep(t *testing.F) {\n\tt.Add([]byte(\"dxxxxx\"))\n" +
+			"\tt.Fuzz(func(t *testing.T, b []byte) {\n\t\tif f(b) {\n\t\t\tt.Fatal()\n\t\t}\n\t})\n}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("GOWORK", "off")
+	t.Chdir(dir)
+	// It takes some 300,000 inputs. Five bytes drawn blindly are right once in 2^40 inputs.
+	if ok, err := fuzz(options{runs: 20_000_000}, []string{"."}); err != nil || ok {
+		t.Errorf("%t, %v: the input was not found", ok, err)
+	}
+}

@@ -15,6 +15,9 @@
 // With -exact every target gets the same number of inputs, whatever its cost. With -limit a target is stopped after that time. Each line
 // says how many inputs the target got. With -target only targets are run whose package and name match.
 //
+// Only our packages and those of libraries that decode (the list decoders) are instrumented. go test -fuzz instruments all that a test
+// imports. The fuzzer walks all counters after each input: with a NATS server among the imports that took most of the time.
+//
 // Temporary files of the targets are in memory (/dev/shm) where the system has that: on a disk, targets that write their input to a file
 // took up to a thousand times as long.
 //
@@ -32,6 +35,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -42,6 +46,7 @@ import (
 type options struct {
 	runs, parallel int
 	corpus, temp   string
+	instrument     []string // flags of go build; none with plain
 	plain, exact   bool
 	only           *regexp.Regexp
 	limit          time.Duration // of one target; 0 for none
@@ -81,6 +86,11 @@ func fuzz(o options, patterns []string) (bool, error) {
 	packages, err := list(patterns, o.only)
 	if err != nil {
 		return false, err
+	}
+	if !o.plain {
+		if o.instrument, err = instrument(); err != nil {
+			return false, err
+		}
 	}
 	scratch, err := os.MkdirTemp("", "fuzzall")
 	if err != nil {
@@ -159,14 +169,33 @@ func list(patterns []string, only *regexp.Regexp) ([]pkg, error) {
 	return all, nil
 }
 
+// decoders are the packages of libraries that turn bytes into values for ours.
+var decoders = []string{
+	"encoding/...", "compress/...", "github.com/klauspost/compress/...", "github.com/goccy/go-yaml/...", "golang.org/x/exp/trace/...",
+	"golang.org/x/net/http2/hpack", "google.golang.org/protobuf/...", "go.opentelemetry.io/proto/...",
+}
+
+// instrument returns the flags of go build by which the fuzzer learns what code of our modules and of the decoders an input reaches.
+func instrument() (flags []string, err error) {
+	modules, err := exec.Command("go", "list", "-m").Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list -m: %w", err)
+	}
+	patterns := slices.Clone(decoders)
+	for path := range strings.Lines(string(modules)) {
+		patterns = append(patterns, strings.TrimSpace(path)+"/...")
+	}
+	for _, p := range patterns {
+		flags = append(flags, "-gcflags="+p+"=-d=libfuzzer") // as go test -fuzz does for every package
+	}
+	return flags, nil
+}
+
 // fuzz builds a package's tests with the instrumentation of the fuzzer and runs its targets. It prints a line for each and
 // returns the number of targets that failed.
 func (p pkg) fuzz(o options, binary string, print func(format string, args ...any)) (failed int) {
 	begin := time.Now()
-	build := []string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", binary}
-	if !o.plain {
-		build = append(build, "-fuzz=^"+p.targets[0].name+"$")
-	}
+	build := append([]string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", binary}, o.instrument...)
 	if out, err := run(options{}, p.Dir, "go", append(build, ".")...); err != nil {
 		print("FAIL %s does not build\n%s", p.ImportPath, out)
 		return len(p.targets)
