@@ -274,6 +274,27 @@ func TestLoopbackAndOtherProtocolsAreLeftOut(t *testing.T) {
 	}
 }
 
+func TestSegmentsOfTheLoopbackDeviceAreWithinTheirHost(t *testing.T) {
+	a, b := endpoints()
+	g := segment{from: a, to: b, flags: trace.ACK}
+	var z script
+	fields := g.nested()
+	z.cpus(1).add(1, 0, "net_dev_queue", fields...)
+	fields[2] = s("name", "lo")
+	z.add(2, 0, "netif_receive_skb", fields...)
+	var of Segments
+	for i, want := range []struct {
+		within bool
+		from   trace.Direction
+	}{{false, trace.Sent}, {true, trace.Received}} {
+		e := &z.events[i]
+		p, from, to, within, ok := of.Of(e.Class, &z.classes[e.Class], e.values)
+		if !ok || within != want.within || p.From != want.from || from.Port != a.Port() || to.Addr != b.Addr() {
+			t.Errorf("event %d: %+v from %v to %v, within %v, %v", i, p, from, to, within, ok)
+		}
+	}
+}
+
 func TestHeaderThatContradictsItselfIsCountedAndLeftOut(t *testing.T) {
 	a, b := endpoints()
 	for name, g := range map[string]segment{

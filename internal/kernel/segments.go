@@ -17,8 +17,9 @@ func (s *Segments) Reads(c *trace.Class) bool {
 	return p.act == sends || p.act == receives
 }
 
-// Of returns the packet of an event, with its ends: of TCP, and not of the loopback device. Time is not set.
-func (s *Segments) Of(class int, c *trace.Class, values []trace.Value) (p trace.Packet, from, to trace.Endpoint, ok bool) {
+// Of returns the packet of an event, with its ends, if it is of TCP. Time is not set. Packets of the loopback device are within their host: they are
+// sent and received there.
+func (s *Segments) Of(class int, c *trace.Class, values []trace.Value) (p trace.Packet, from, to trace.Endpoint, within, ok bool) {
 	if !s.made {
 		s.plans, s.flows, s.made = make(map[int]*plan), trace.NewFlowTable(), true
 	}
@@ -31,16 +32,16 @@ func (s *Segments) Of(class int, c *trace.Class, values []trace.Value) (p trace.
 	h := &s.head
 	*h = header{}
 	h.read(of.nodes, values)
-	if string(h.device) == "lo" || !h.hasAll(sourceSlot, targetSlot, protocolSlot) || !h.has(totalSlot) && !h.has(payloadSlot) {
-		return p, from, to, false
+	if !h.hasAll(sourceSlot, targetSlot, protocolSlot) || !h.has(totalSlot) && !h.has(payloadSlot) {
+		return p, from, to, false, false
 	}
 	p.From = trace.Received
 	if of.act == sends {
 		p.From = trace.Sent
 	}
 	if !h.packet(&p, &s.flows) || p.Kind != trace.TCP {
-		return p, from, to, false
+		return p, from, to, false, false
 	}
 	from, to = s.flows.Flows()[p.Flow>>1].Ends(int(p.Flow & 1))
-	return p, from, to, true
+	return p, from, to, string(h.device) == "lo", true
 }

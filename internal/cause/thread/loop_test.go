@@ -50,7 +50,7 @@ func (s *loopScript) moves(at int64, tid int32, from, to netip.AddrPort, seq uin
 		host = hostOf(from)
 	}
 	s.on(host, at, func(_ *World, h *Host, set *wire.Set) {
-		c, d, _ := set.Way(from, to)
+		c, d, _ := set.Way(host, from, to)
 		if writes {
 			h.Wrote(at, tid, c, d, seq, 16)
 		} else {

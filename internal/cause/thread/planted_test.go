@@ -95,7 +95,7 @@ func (p *plantedWorld) carry(from, to int, at int64, out bool, seq, length, ack 
 
 func (p *plantedWorld) moved(from, to, host int, at int64, tid int32, seq, length uint32) {
 	p.note(host, at, lackSockets, func(t int64, _ *World, h *Host, set *wire.Set) {
-		c, d, _ := set.Way(end(from, from > to, to), end(to, to > from, from))
+		c, d, _ := set.Way(host, end(from, from > to, to), end(to, to > from, from))
 		if host == from {
 			h.Wrote(t, tid, c, d, seq, length)
 		} else {

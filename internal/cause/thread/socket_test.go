@@ -12,7 +12,7 @@ import (
 // wrote adds what a thread wrote to a connection between two hosts, told at the end of its call.
 func (s *script) wrote(from, to int, at int64, tid int32, seq, length uint32) {
 	s.on(from, at, func(_ *World, h *Host, set *wire.Set) {
-		c, d, _ := set.Way(end(from, from > to, to), end(to, to > from, from))
+		c, d, _ := set.Way(from, end(from, from > to, to), end(to, to > from, from))
 		h.Wrote(at, tid, c, d, seq, length)
 	})
 }
@@ -20,7 +20,7 @@ func (s *script) wrote(from, to int, at int64, tid int32, seq, length uint32) {
 // read adds what a thread of the second host read.
 func (s *script) read(from, to int, at int64, tid int32, seq, length uint32) {
 	s.on(to, at, func(_ *World, h *Host, set *wire.Set) {
-		c, d, _ := set.Way(end(from, from > to, to), end(to, to > from, from))
+		c, d, _ := set.Way(to, end(from, from > to, to), end(to, to > from, from))
 		h.Read(at, tid, c, d, seq, length)
 	})
 }

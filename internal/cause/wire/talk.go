@@ -94,7 +94,7 @@ func (s *Set) clientOf(n int32) uint8 {
 	if found {
 		return bySYN
 	}
-	if s.names[n][0].Port() < s.names[n][1].Port() {
+	if s.names[n].ends[0].Port() < s.names[n].ends[1].Port() {
 		return 1
 	}
 	return 0

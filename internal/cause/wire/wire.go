@@ -5,7 +5,7 @@
 //	              payload -->                                <-- payload
 //	server        | .... |                             | .... |
 //
-// A connection is told by its addresses and ports; connections of two hosts are not mixed. Where headers of HTTP were
+// A connection is told by its addresses and ports; connections of two hosts are not mixed. One within a host has two views, one of each end. Where headers of HTTP were
 // captured in clear, each request of a connection is one, also where several are under way (pipelined, or streams of
 // HTTP/2). Without them, a request is payload one way and then the other: acknowledgements and bytes that were sent again
 // do not count. A reply whose first packet does not acknowledge the request's last byte is of an exchange that overlaps:
@@ -40,6 +40,7 @@ type Packet struct {
 	Connection int32
 	Direction  uint8 // 0 from the connection's first address
 	Out        bool  // this host sent it
+	Within     bool  // to itself: then it has both ends, each once
 	Flags      uint8
 	ID         uint16 // of IPv4; 0 where not known
 	Seq, Ack   uint32
@@ -53,8 +54,21 @@ type Packet struct {
 // end is the sequence number behind the payload.
 func (p *Packet) end() uint32 { return p.Seq + p.Length }
 
-// key names a connection: its addresses, the lesser first.
-type key [2]netip.AddrPort
+// key names a connection: its addresses, the lesser first. Those of loopback interfaces are of one host each.
+type key struct {
+	ends [2]netip.AddrPort
+	host int // and 1 more; 0 for addresses that other hosts know
+}
+
+func keyOf(host int, from, to netip.AddrPort) (k key, direction uint8) {
+	if k.ends = [2]netip.AddrPort{from, to}; from.Compare(to) > 0 {
+		k.ends, direction = [2]netip.AddrPort{to, from}, 1
+	}
+	if from.Addr().IsLoopback() || to.Addr().IsLoopback() {
+		k.host = host + 1
+	}
+	return k, direction
+}
 
 // Set is the packets of hosts.
 type Set struct {
@@ -65,9 +79,10 @@ type Set struct {
 	clients     []uint8 // of each connection, the direction of its requests; made by Requests
 }
 
-// view is a connection as one host saw it.
+// view is a connection as one host saw it; of one within a host, as one end of it did.
 type view struct {
 	host    int
+	side    uint8
 	packets []*Packet          // in order of time
 	first   map[byteOf]*Packet // made when names are given
 }
@@ -77,10 +92,8 @@ func NewSet() *Set { return &Set{number: make(map[key]int32)} }
 
 // Add takes a packet, whose connection and direction it sets. Packets of a host come in order of its time.
 func (s *Set) Add(p Packet, from, to netip.AddrPort) *Packet {
-	k := key{from, to}
-	if from.Compare(to) > 0 {
-		k, p.Direction = key{to, from}, 1
-	}
+	k, direction := keyOf(p.Host, from, to)
+	p.Direction = direction
 	n, known := s.number[k]
 	if !known {
 		n = int32(len(s.names))
@@ -90,10 +103,14 @@ func (s *Set) Add(p Packet, from, to netip.AddrPort) *Packet {
 	}
 	p.Connection = n
 	views := s.connections[n]
-	i := slices.IndexFunc(views, func(v view) bool { return v.host == p.Host })
+	side := uint8(0)
+	if p.Within && p.Out == (p.Direction == 0) {
+		side = 1
+	}
+	i := slices.IndexFunc(views, func(v view) bool { return v.host == p.Host && v.side == side })
 	if i < 0 {
 		i = len(views)
-		views = append(views, view{host: p.Host})
+		views = append(views, view{host: p.Host, side: side})
 	}
 	x := &p
 	views[i].packets = append(views[i].packets, x)
@@ -106,19 +123,17 @@ func (s *Set) Connections() int { return len(s.names) }
 
 // Ends returns the sender and the receiver of a connection's packets of one direction.
 func (s *Set) Ends(connection int32, direction uint8) (from, to netip.AddrPort) {
-	k := s.names[connection]
+	k := s.names[connection].ends
 	return k[direction], k[1-direction]
 }
 
 // Client returns the direction in which a connection's requests go. It is known once Requests was called.
 func (s *Set) Client(connection int32) uint8 { return s.clients[connection] }
 
-// Way returns the connection of two addresses and the direction of what goes from the one to the other; false before a packet of it was added.
-func (s *Set) Way(from, to netip.AddrPort) (connection int32, direction uint8, known bool) {
-	k := key{from, to}
-	if from.Compare(to) > 0 {
-		k, direction = key{to, from}, 1
-	}
+// Way returns the connection of two addresses that a host names, and the direction of what goes from the one to the other; false before a packet
+// of it was added.
+func (s *Set) Way(host int, from, to netip.AddrPort) (connection int32, direction uint8, known bool) {
+	k, direction := keyOf(host, from, to)
 	connection, known = s.number[k]
 	return connection, direction, known
 }
@@ -283,10 +298,7 @@ func (s *Set) Payloads(see func(*Packet)) {
 // Name gives what of HTTP is in a segment that the kernel of a host recorded as well: the capture beside it has the headers.
 // All packets of the host were added before.
 func (s *Set) Name(from, to netip.AddrPort, host int, seq uint32, items []plainhttp.Item) {
-	k, direction := key{from, to}, uint8(0)
-	if from.Compare(to) > 0 {
-		k, direction = key{to, from}, 1
-	}
+	k, direction := keyOf(host, from, to)
 	n, known := s.number[k]
 	if !known {
 		return

@@ -126,14 +126,49 @@ func TestTheOtherEndOfAPacketSentItsLastByte(t *testing.T) {
 func TestConnectionsAreToldByTheirEnds(t *testing.T) {
 	t.Parallel()
 	s := NewSet()
-	if _, _, known := s.Way(client, server); known {
+	if _, _, known := s.Way(0, client, server); known {
 		t.Error("a connection without packets is known")
 	}
 	p := add(s, 1, false, 1, 1, 1, ack)
-	c, d, known := s.Way(client, server)
-	back, e, _ := s.Way(server, client)
+	c, d, known := s.Way(0, client, server)
+	back, e, _ := s.Way(0, server, client)
 	from, to := s.Ends(c, d)
 	if !known || c != p.Connection || d != p.Direction || back != c || e != 1-d || from != client || to != server {
 		t.Errorf("connection %d, %d and %d, from %v to %v", c, d, e, from, to)
+	}
+}
+
+// A host's loopback interface has each packet twice: as it is sent and as it is received. Other hosts have connections of the same ends.
+func TestAConnectionWithinAHostHasBothEndsAndIsItsOwn(t *testing.T) {
+	t.Parallel()
+	client, server := netip.MustParseAddrPort("127.0.0.1:40000"), netip.MustParseAddrPort("127.0.0.1:80")
+	s := NewSet()
+	for host := range 2 {
+		for i, x := range []struct {
+			down             bool
+			seq, length, ack uint32
+		}{{false, 1, 10, 1}, {true, 1, 0, 11}, {true, 1, 20, 11}, {false, 11, 10, 21}, {true, 21, 5, 21}} {
+			from, to := client, server
+			if x.down {
+				from, to = server, client
+			}
+			for k, out := range []bool{true, false} {
+				s.Add(Packet{At: int64(1000*host + 10*i + k), Host: host, Within: true, Out: out, Flags: ack, Seq: x.seq, Length: x.length, Ack: x.ack}, from, to)
+			}
+		}
+	}
+	s.Join()
+	list := s.Requests()
+	if got, want := drawn(list), "[0-0 21-21] [30-30 41-41] [1000-1000 1021-1021] [1030-1030 1041-1041]"; got != want {
+		t.Errorf("%s, not %s", got, want)
+	}
+	for _, r := range list {
+		if r.ByServer || r.Again > 0 || r.Sent.Other == nil || r.Sent.Other.At != r.Sent.At+1 || r.Answer.Other == nil || r.Answer.Other.At != r.Answer.At-1 {
+			t.Errorf("%+v", r)
+		}
+	}
+	a, _, _ := s.Way(0, client, server)
+	if b, _, known := s.Way(1, client, server); !known || a == b {
+		t.Errorf("hosts share connection %d", a)
 	}
 }

@@ -171,7 +171,7 @@ func (r *threadReader) read(e *index.Scanned, host int, set *wire.Set) error {
 			h.Leave(e.At, int32(row.ID), value(0, 0))
 		}
 	case writes, reads:
-		r.transfer(h, e.At, c, values, set)
+		r.transfer(host, h, e.At, c, values, set)
 	case asksDisk:
 		h.Issue(e.At, int32(value(4, 0)), c.text(values, 0), uint64(value(1, 0)), uint64(value(2, 0)), uint64(value(3, 0)))
 	case diskDone:
@@ -194,7 +194,7 @@ func (c *threadClass) text(values []trace.Value, k int) string {
 }
 
 // transfer takes bytes that a thread wrote or read. Those of connections without packets are of no request.
-func (r *threadReader) transfer(h *thread.Host, at int64, c *threadClass, values []trace.Value, set *wire.Set) {
+func (r *threadReader) transfer(host int, h *thread.Host, at int64, c *threadClass, values []trace.Value, set *wire.Set) {
 	number := func(k int) int64 {
 		if at := c.at[k]; at >= 0 && at < len(values) && values[at].Kind != trace.None {
 			return int64(values[at].Bits)
@@ -208,12 +208,12 @@ func (r *threadReader) transfer(h *thread.Host, at int64, c *threadClass, values
 	}
 	tid, seq, length := int32(number(4)), uint32(number(2)), uint32(number(3))
 	if c.kind == writes {
-		if connection, direction, known := set.Way(local, peer); known {
+		if connection, direction, known := set.Way(host, local, peer); known {
 			h.Wrote(at, tid, connection, direction, seq, length)
 		}
 		return
 	}
-	if connection, direction, known := set.Way(peer, local); known {
+	if connection, direction, known := set.Way(host, peer, local); known {
 		h.Read(at, tid, connection, direction, seq, length)
 	}
 }

@@ -93,11 +93,11 @@ func (r *packetReader) read(e *index.Scanned, host int) (p wire.Packet, from, to
 			s = new(kernel.Segments)
 			r.kernels[host] = s
 		}
-		x, f, t, ok := s.Of(e.Class, &c.class, values)
+		x, f, t, within, ok := s.Of(e.Class, &c.class, values)
 		if !ok {
 			return p, from, to, false, false, nil
 		}
-		p.Out, p.Flags, p.ID, p.Seq, p.Ack, p.Length = x.From == trace.Sent, x.Flags, x.ID, x.Seq, x.Ack, x.Length
+		p.Out, p.Within, p.Flags, p.ID, p.Seq, p.Ack, p.Length = x.From == trace.Sent, within, x.Flags, x.ID, x.Seq, x.Ack, x.Length
 		return p, netip.AddrPortFrom(f.Addr, f.Port), netip.AddrPortFrom(t.Addr, t.Port), false, true, nil
 	}
 	text := func(k int) string {
