@@ -10,7 +10,8 @@
 // the source's window, the result is in order of time, ties broken by source and then by number. A clock that was stepped
 // back makes frames later than any window: [Runs] finds where, and each run becomes a source of its own.
 //
-// Merge costs no allocation per frame; its memory is the frames of one window, at most 64 MiB for each source.
+// Merge costs no allocation per frame; its memory is the frames of one window, at most 64 MiB for each source. Where captures can be read in
+// chunks, [Parts] does the same on all processors.
 package order
 
 import (
@@ -94,7 +95,7 @@ func merge(ctx context.Context, heads []*head, stats *Stats, emit func(int, cloc
 		}
 	}
 	for i := len(heap)/2 - 1; i >= 0; i-- {
-		siftHead(heap, i)
+		siftDown(heap, i)
 	}
 	var f trace.Frame
 	last := clock.TimelineTime(math.MinInt64)
@@ -121,13 +122,13 @@ func merge(ctx context.Context, heads []*head, stats *Stats, emit func(int, cloc
 			heap[0] = heap[len(heap)-1]
 			heap = heap[:len(heap)-1]
 		}
-		siftHead(heap, 0)
+		siftDown(heap, 0)
 	}
 	return nil
 }
 
-// siftHead moves the head at i below all that come before it.
-func siftHead(heap []*head, i int) {
+// siftDown moves the element at i of a heap below all that come before it.
+func siftDown[T interface{ before(T) bool }](heap []T, i int) {
 	for {
 		c := 2*i + 1
 		if c >= len(heap) {

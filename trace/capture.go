@@ -9,8 +9,9 @@ type Capture struct {
 	Packets     Log
 	Flows       []Flow
 	Interfaces  []Interface
-	Whole       bool  // its source counts what it misses, and missed nothing
-	Granularity int64 // step of the stamps in ns: of the file's resolution, or of the coarser grid that all stamps are on
+	Frames      FrameChunks // nil where the file can only be read from its beginning
+	Whole       bool        // its source counts what it misses, and missed nothing
+	Granularity int64       // step of the stamps in ns: of the file's resolution, or of the coarser grid that all stamps are on
 }
 
 // Extent returns the earliest and the latest stamp; ok is false for a capture without packets.

@@ -170,7 +170,7 @@ func (f *Follower) begin() error {
 	if !Recognises(head) {
 		return fmt.Errorf("%s: neither pcap nor pcapng (begins with % x), or compressed; only a plain capture can be followed", f.path, head[:8])
 	}
-	r := &Reader{file: f.path, step: 1, live: true, tally: tally{file: f.path, w: f.w}}
+	r := &Reader{file: f.path, layout: layout{step: 1}, live: true, tally: tally{file: f.path, w: f.w}}
 	r.shown.Store(new([]trace.Interface))
 	r.in = newWindow(&growing{follower: f})
 	if isBlocks(head) {

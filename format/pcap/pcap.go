@@ -80,22 +80,30 @@ type Reader struct {
 	source *stream.Stream
 	in     window
 	next   func(*trace.Frame) error // of the file's format
-	big    bool                     // the file or the section is big-endian
-	order  binary.ByteOrder         // the same, for what is rare
 
+	layout
 	number int            // of the next frame
 	at     int64          // offset of the record or block being read
 	last   clock.HostTime // stamp of the last frame that had one
 	end    error          // what Next returns from now on
 	tally  tally
 
-	ifaces  []trace.Interface
 	shown   atomic.Pointer[[]trace.Interface] // what other goroutines may see of ifaces
-	step    int64                             // Resolution
 	unknown bool                              // the frame has no stamp of its own
 
 	live  bool   // of a Follower: the file grows
 	stuck string // of such a file: what is wrong where reading stands
+
+	badFractions int    // pcap: frames with an impossible fraction of a second
+	options      []byte // pcapng: options of a big-endian packet, turned round
+}
+
+// layout is what the file has said so far of how its packets are to be read.
+type layout struct {
+	big    bool             // the file or the section is big-endian
+	order  binary.ByteOrder // the same, for what is rare
+	ifaces []trace.Interface
+	step   int64 // Resolution
 
 	// pcap
 	header   int    // bytes of a packet record before its data: 16, or 24 in Kuznetzov's dialect
@@ -104,12 +112,9 @@ type Reader struct {
 	fraction uint32 // units of the fraction in a second
 	swapped  bool   // the two lengths may stand the other way round
 
-	badFractions int // frames with an impossible fraction of a second
-
 	// pcapng
 	units   []unit // of each interface
 	section int    // index in ifaces of the section's first interface
-	options []byte // options of a big-endian packet, turned round
 }
 
 // Open opens a capture. Warnings go to w, which may be nil.
@@ -150,7 +155,7 @@ func explain(file string, err error) error {
 }
 
 func newReader(s *stream.Stream, file string, w *trace.Warnings) (*Reader, error) {
-	r := &Reader{file: file, source: s, in: newWindow(s), step: 1, tally: tally{file: file, w: w}}
+	r := &Reader{file: file, source: s, in: newWindow(s), layout: layout{step: 1}, tally: tally{file: file, w: w}}
 	r.shown.Store(new([]trace.Interface))
 	r.in.need(headerLength)
 	head := r.in.rest()

@@ -22,7 +22,7 @@ func ReadIn(ctx context.Context, path, host string, m trace.Memory, w *trace.War
 		return nil, err
 	}
 	defer r.Close()
-	return reduceAll(ctx, r, path, host, m, w, progress)
+	return reduceAll(ctx, r, path, host, newChunks(r, path), m, w, progress)
 }
 
 // ReadFrom is [ReadIn] for a file that is open already, or other bytes; file is their name in the capture, in errors and warnings. in stays the
@@ -33,11 +33,11 @@ func ReadFrom(ctx context.Context, in io.Reader, file, host string, m trace.Memo
 		return nil, err
 	}
 	defer r.Close()
-	return reduceAll(ctx, r, file, host, m, w, progress)
+	return reduceAll(ctx, r, file, host, nil, m, w, progress)
 }
 
-// reduceAll reduces what a reader brings.
-func reduceAll(ctx context.Context, r *Reader, path, host string, m trace.Memory, w *trace.Warnings, progress func(fileBytes int64)) (*trace.Capture, error) {
+// reduceAll reduces what a reader brings. The frames are divided into x, unless it is nil.
+func reduceAll(ctx context.Context, r *Reader, path, host string, x *chunks, m trace.Memory, w *trace.Warnings, progress func(fileBytes int64)) (*trace.Capture, error) {
 	d := NewDecoder(path, w)
 	defer d.Flush()
 	c := &trace.Capture{Host: host, File: path, Packets: trace.NewLog(m)}
@@ -52,10 +52,14 @@ func reduceAll(ctx context.Context, r *Reader, path, host string, m trace.Memory
 				progress(r.Consumed())
 			}
 		}
+		before := r.last
 		if err := r.Next(&f); err == io.EOF {
 			break
 		} else if err != nil {
 			return nil, err
+		}
+		if x != nil {
+			x.add(r, &f, before)
 		}
 		p := c.Packets.Append()
 		d.Decode(r.ifaces[f.Interface].LinkType, &f, p)
@@ -77,6 +81,9 @@ func reduceAll(ctx context.Context, r *Reader, path, host string, m trace.Memory
 		}
 	}
 	c.Packets.Finish()
+	if x != nil {
+		c.Frames = x
+	}
 	c.Flows = d.Flows()
 	c.Interfaces = r.Interfaces()
 	granularity.Unit = r.step

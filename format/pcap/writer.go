@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"meridian/clock"
 	"meridian/trace"
@@ -28,6 +29,7 @@ type Writer struct {
 	buf    []byte // what is not yet written; its capacity does not grow except for a frame that is longer
 	starts []clock.HostTime
 	err    error // the first error of w, after which nothing is written
+	part   bool  // buf is all that was written since Flush
 }
 
 const writeSize = 1 << 20
@@ -51,6 +53,12 @@ func NewWriter(w io.Writer, ifaces []WriterInterface, comment string) (*Writer, 
 		}
 	}
 	return x, nil
+}
+
+// Part returns a writer of packets of the interfaces that x has so far, which keeps them in memory until Flush. So parts of a
+// file can be made by several goroutines, and written one behind the other.
+func (x *Writer) Part(w io.Writer) *Writer {
+	return &Writer{w: w, starts: slices.Clip(x.starts), part: true}
 }
 
 // AddInterface describes one more interface and returns its index for Write.
@@ -102,10 +110,11 @@ func (x *Writer) Write(iface int, f *trace.Frame) error {
 		length += 4
 	}
 	if cap(x.buf)-len(x.buf) < length {
-		if x.Flush() != nil {
+		if x.part {
+			x.buf = slices.Grow(x.buf, max(length, cap(x.buf)/2))
+		} else if x.Flush() != nil {
 			return x.err
-		}
-		if cap(x.buf) < length {
+		} else if cap(x.buf) < length {
 			x.buf = make([]byte, 0, length)
 		}
 	}

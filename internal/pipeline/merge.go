@@ -31,7 +31,8 @@ type mergeSegment struct {
 	file, host string
 	note       string // where its clock is not aligned with the reference; else ""
 	interfaces []trace.Interface
-	selected   bool // its host is
+	frames     trace.FrameChunks // nil where the file is to be read from its beginning
+	selected   bool              // its host is
 	clock      *clock.Map
 	pass       func(number int) (pass, more bool)
 }
@@ -45,7 +46,7 @@ func (o *Ordered) packetMerge() *packetMerge {
 			continue
 		}
 		x := mergeSegment{
-			file: c.File, host: c.Host, interfaces: c.Interfaces, selected: filter.Match(o.selection.Hosts, c.Host),
+			file: c.File, host: c.Host, interfaces: c.Interfaces, frames: c.Frames, selected: filter.Match(o.selection.Hosts, c.Host),
 			clock: o.segmentMap(i), pass: o.packetFilter(s),
 		}
 		if o.coverage.unaligned[s.clock] != nil {
@@ -60,11 +61,6 @@ func (o *Ordered) packetMerge() *packetMerge {
 // write writes the packets in the order of the timeline as pcapng, with one interface for each host, or for each of a
 // host's link types. It returns how many it wrote, and how many of these are out of order.
 func (m *packetMerge) write(ctx context.Context, w io.Writer, p Progress) (written, late int64, err error) {
-	sources, closeSources, err := m.open()
-	if err != nil {
-		return 0, 0, err
-	}
-	defer closeSources()
 	out, err := pcap.NewWriter(w, nil, "clocks aligned by meridian, method "+m.method)
 	if err != nil {
 		return 0, 0, err
@@ -73,6 +69,15 @@ func (m *packetMerge) write(ctx context.Context, w io.Writer, p Progress) (writt
 	if err := faces.addAll(m.segments); err != nil {
 		return 0, 0, err
 	}
+	if parts := m.inParts(); parts != nil {
+		written, err = m.writeInParts(ctx, parts, w, out, faces, p)
+		return written, 0, err
+	}
+	sources, closeSources, err := m.open()
+	if err != nil {
+		return 0, 0, err
+	}
+	defer closeSources()
 	from, to := m.selection.From, m.selection.To
 	stats, err := order.Merge(ctx, sources, func(source int, at clock.TimelineTime, f *trace.Frame) error {
 		if !m.segments[source].selected {
@@ -163,6 +168,11 @@ func (t *interfaceTable) addAll(segments []mergeSegment) error {
 	for _, key := range keys {
 		if _, err := t.add(key, described(interfaceNames(names[key]), notes[key])); err != nil {
 			return err
+		}
+	}
+	for i, s := range segments {
+		for _, face := range s.interfaces {
+			t.known[i] = append(t.known[i], t.number[interfaceKey{s.host, face.LinkType}]+1)
 		}
 	}
 	return nil

@@ -3,9 +3,13 @@ package pipeline_test
 import (
 	"bytes"
 	"context"
+	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/klauspost/compress/gzip"
 
 	"meridian/clock"
 	"meridian/format/pcap"
@@ -55,4 +59,70 @@ func TestAMergedCaptureNamesAllInterfacesOfAHost(t *testing.T) {
 			t.Errorf("nothing is called %q", want)
 		}
 	}
+}
+
+// Captures that can be read in parts are merged by all processors, others as they come: a compressed capture is one of these.
+func TestAMergedCaptureIsTheSameWhetherItIsMadeInPartsOrNot(t *testing.T) {
+	dir := t.TempDir()
+	merged := make(map[string][]byte)
+	for _, ending := range []string{"", ".gz"} {
+		var args []string
+		for _, host := range []string{"web", "db"} {
+			in := filepath.Join(dir, host+".pcap"+ending)
+			args = append(args, host+"="+in)
+			if err := os.WriteFile(in, exchangeCapture(t, host, ending == ".gz"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		inputs, err := input.Parse(args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := filepath.Join(dir, "merged.pcapng")
+		if _, err := pipeline.Run(context.Background(), inputs, pipeline.Options{Outputs: []string{out}}); err != nil {
+			t.Fatal(err)
+		}
+		if merged[ending], err = os.ReadFile(out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(merged[""], merged[".gz"]) || len(merged[""]) < 2<<20 {
+		t.Errorf("%d bytes in parts, %d as they come", len(merged[""]), len(merged[".gz"]))
+	}
+}
+
+// exchangeCapture makes a capture of two hosts that exchange datagrams, some of which come up to 2 ms late in the file, with two interfaces.
+func exchangeCapture(t *testing.T, host string, compress bool) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	var to io.Writer = &file
+	if compress {
+		to = gzip.NewWriter(&file)
+	}
+	w, err := pcap.NewWriter(to, []pcap.WriterInterface{{Name: "eth0", LinkType: 1}, {Name: "eth1", LinkType: 1}}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range 30_000 {
+		// As the host would stamp it by the timeline; some come late.
+		at := clock.HostTime(1e18 + i*50_000 - i%5*random.IntN(400_000))
+		if toDB := i%2 == 0; toDB != (host == "web") {
+			at += clock.HostTime(100_000 + random.IntN(100_000))
+		}
+		if host == "db" {
+			at += 3e9
+		}
+		frame := trace.Frame{Number: i, Time: at, Data: datagram(t, byte(1+i%2), byte(2-i%2), uint16(i)), Wire: 60}
+		if err := w.Write(i%2, &frame); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if z, ok := to.(*gzip.Writer); ok && z.Close() != nil {
+		t.Fatal("gzip")
+	}
+	return file.Bytes()
 }

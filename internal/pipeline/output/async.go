@@ -11,8 +11,10 @@ import (
 //
 // Blocks go round between two channels: full ones to the goroutine, empty ones back.
 type asyncWriter struct {
+	to         io.Writer
 	free, full chan []byte
 	block      []byte        // being filled by Write
+	under      bool          // blocks may be on their way to the goroutine, or in it
 	failed     chan struct{} // closed after err is set
 	err        error         // of the goroutine; read after failed or done is closed
 	done       chan struct{} // closed when the goroutine ends
@@ -25,6 +27,7 @@ const (
 
 func newAsyncWriter(w io.Writer) *asyncWriter {
 	a := &asyncWriter{
+		to:   w,
 		free: make(chan []byte, blockCount), full: make(chan []byte, blockCount),
 		failed: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -58,11 +61,42 @@ func (a *asyncWriter) Write(p []byte) (int, error) {
 		k := copy(a.block[len(a.block):cap(a.block)], p)
 		a.block, p = a.block[:len(a.block)+k], p[k:]
 		if len(a.block) == cap(a.block) {
+			a.under = true
 			a.full <- a.block
 			a.block = <-a.free
 		}
 	}
 	return n, nil
+}
+
+// through writes p in the caller's goroutine, behind all that was given to Write: for callers that have large blocks made by
+// several goroutines, whose processors have them in their caches.
+func (a *asyncWriter) through(p []byte) error {
+	if err := a.drain(); err != nil {
+		return err
+	}
+	_, err := a.to.Write(p)
+	if err != nil {
+		a.err = err
+		close(a.failed)
+	}
+	return err
+}
+
+// drain waits until all that was given to Write is written.
+func (a *asyncWriter) drain() error {
+	if a.under || len(a.block) > 0 {
+		a.full <- a.block
+		var all [blockCount][]byte
+		for i := range all {
+			all[i] = <-a.free // all blocks are back
+		}
+		for _, b := range all[1:] {
+			a.free <- b
+		}
+		a.block, a.under = all[0], false
+	}
+	return a.err // of the goroutine, which waits for a block
 }
 
 // Close writes the last block, waits for all writes to end and returns the first error.

@@ -116,6 +116,10 @@ type File struct {
 // Write returns an error of this or any earlier write, as soon as it is known: at the latest Close returns it.
 func (f *File) Write(p []byte) (int, error) { return f.to.Write(p) }
 
+// WriteThrough writes p in the caller's goroutine, behind all that was written before. It may be called by several goroutines, one after
+// the other.
+func (f *File) WriteThrough(p []byte) error { return f.to.through(p) }
+
 // Close completes the file and sets its permissions. It must be called once, also after an error.
 func (f *File) Close() error {
 	err := f.to.Close()

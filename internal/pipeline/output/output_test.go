@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -117,6 +118,54 @@ func TestAnErrorOfTheWriterBehindEndsAllFurtherWrites(t *testing.T) {
 	}
 	if err := a.Close(); !errors.Is(err, errFull) {
 		t.Error(err)
+	}
+}
+
+func TestLargeBlocksStandBehindWhatWasWrittenBefore(t *testing.T) {
+	var set Set
+	path := filepath.Join(t.TempDir(), "x")
+	var want []byte
+	err := set.Write(context.Background(), path, func(w io.Writer) error {
+		for i := range 40 {
+			b := bytes.Repeat([]byte{byte(i)}, i*i*i*10)
+			want = append(want, b...)
+			if i%3 == 0 {
+				if err := w.(*File).WriteThrough(b); err != nil {
+					return err
+				}
+			} else if _, err := w.Write(b); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		err = set.Publish()
+	}
+	if got, readErr := os.ReadFile(path); err != nil || readErr != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes, want %d; %v, %v", len(got), len(want), err, readErr)
+	}
+}
+
+func TestAnErrorOfALargeBlockEndsAllFurtherWrites(t *testing.T) {
+	for _, before := range []int{0, 2 * blockSize} { // in the goroutine, or not
+		a := newAsyncWriter(&fullDisk{left: 1})
+		if _, err := a.Write(make([]byte, before)); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		for range 2 {
+			err = a.through([]byte("x"))
+		}
+		if !errors.Is(err, errFull) {
+			t.Error(err)
+		}
+		if _, err := a.Write([]byte("y")); !errors.Is(err, errFull) {
+			t.Error(err)
+		}
+		if err := a.Close(); !errors.Is(err, errFull) {
+			t.Error(err)
+		}
 	}
 }
 
