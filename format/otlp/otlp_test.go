@@ -352,23 +352,24 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(requestJSON("h", spanJSON("01", "02", `"kind":3,`+times))))
 	f.Add([]byte("\x0a\x2a\x12\x28\x12\x26\x0a\x100123456789abcdef\x12\x0801234567\x39\x05\x00\x00\x00\x00\x00\x00\x00"))
 	f.Add(frame([]byte("\x0a\x2a\x12\x28\x12\x26\x0a\x100123456789abcdef\x12\x0801234567\x39\x05\x00\x00\x00\x00\x00\x00\x00")))
+	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		Recognises(data)
 		if file, _, err := parse(data); err == nil {
 			shown(t, file)
-			rewritten(t, data)
+			rewritten(t, dir, data)
 		}
 	})
 }
 
 // rewritten reads a file whole and writes it, twice: what was written is read back.
-func rewritten(t *testing.T, file []byte) {
-	first, _ := whole(t, t.TempDir(), file)
+func rewritten(t *testing.T, dir string, file []byte) {
+	first, _ := whole(t, dir, file)
 	var out, again bytes.Buffer
 	if err := WriteJSON(&out, first); err != nil {
 		return // text that is no UTF-8
 	}
-	second, warnings := whole(t, t.TempDir(), out.Bytes())
+	second, warnings := whole(t, dir, out.Bytes())
 	if err := WriteJSON(&again, second); err != nil || !bytes.Equal(out.Bytes(), again.Bytes()) {
 		t.Errorf("%v, %q: %q, then %q", err, warnings, out.Bytes(), again.Bytes())
 	}

@@ -9,6 +9,8 @@ import (
 )
 
 // FuzzReadDataset reads files of data sets, and instants as users write them. What is believed has a name; an instant is on the clock.
+//
+//fuzzall:own
 func FuzzReadDataset(f *testing.F) {
 	f.Add("datasets:\n  a:\n    inputs: [web=web.ctf, s3://b/db.pcap]\n    from: +10s\n    pairs:\n    - {name: h, begin: b, end: e, key: [id], max: 5ms}\n", "+1.5s")
 	f.Add("datasets:\n  a: {}\n  b:\n", "2026-01-02T15:04:05.5Z")

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 )
@@ -76,5 +77,29 @@ func TestTheFuzzerLearnsWhatCodeAnInputReaches(t *testing.T) {
 	// It takes some 300,000 inputs. Five bytes drawn blindly are right once in 2^40 inputs.
 	if ok, err := fuzz(options{runs: 20_000_000}, []string{"."}); err != nil || ok {
 		t.Errorf("%t, %v: the input was not found", ok, err)
+	}
+}
+
+func TestAPackageThatSaysSoIsInstrumentedWithoutOthersOfOurs(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("GOWORK", "off")
+	t.Chdir(dir)
+	for comment, want := range map[string]bool{"": true, "//fuzzall:own\n": false, "//fuzzall:cost 7\n": true} {
+		for name, text := range map[string]string{"go.mod": "module p\n\ngo 1.26\n", "p_test.go": "package p\n\n" + comment + "func FuzzOne(f *testing.F) {}\n"} {
+			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		packages, err := list([]string{"."}, nil)
+		if err != nil || len(packages) != 1 {
+			t.Fatal(packages, err)
+		}
+		flags := packages[0].instrument([]string{"ours/..."})
+		if got := slices.Contains(flags, "-gcflags=ours/...=-d=libfuzzer"); got != want {
+			t.Errorf("%q: %q", comment, flags)
+		}
+		if !want && !slices.Contains(flags, "-gcflags=p=-d=libfuzzer") {
+			t.Errorf("%q: %q", comment, flags)
+		}
 	}
 }

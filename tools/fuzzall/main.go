@@ -16,7 +16,8 @@
 // says how many inputs the target got. With -target only targets are run whose package and name match.
 //
 // Only our packages and those of libraries that decode (the list decoders) are instrumented. go test -fuzz instruments all that a test
-// imports. The fuzzer walks all counters after each input: with a NATS server among the imports that took most of the time.
+// imports. The fuzzer walks all counters after each input: with a NATS server among the imports that took most of the time. A package that
+// imports much of ours that does not decode has a target with the line //fuzzall:own, and is instrumented alone.
 //
 // Temporary files of the targets are in memory (/dev/shm) where the system has that: on a disk, targets that write their input to a file
 // took up to a thousand times as long.
@@ -46,7 +47,7 @@ import (
 type options struct {
 	runs, parallel int
 	corpus, temp   string
-	instrument     []string // flags of go build; none with plain
+	ours           []string // patterns of our packages
 	plain, exact   bool
 	only           *regexp.Regexp
 	limit          time.Duration // of one target; 0 for none
@@ -87,10 +88,8 @@ func fuzz(o options, patterns []string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if !o.plain {
-		if o.instrument, err = instrument(); err != nil {
-			return false, err
-		}
+	if o.ours, err = modules(); err != nil {
+		return false, err
 	}
 	scratch, err := os.MkdirTemp("", "fuzzall")
 	if err != nil {
@@ -135,9 +134,10 @@ func fuzz(o options, patterns []string) (bool, error) {
 type target struct {
 	name string
 	cost int
+	own  bool // of our code, only the target's own package guides the fuzzer
 }
 
-var declared = regexp.MustCompile(`(?m)^(?://fuzzall:cost ([1-9]\d*)\n)?func (Fuzz\w+)\(`)
+var declared = regexp.MustCompile(`(?m)^(?://fuzzall:(?:cost ([1-9]\d*)|(own))\n)?func (Fuzz\w+)\(`)
 
 // list returns the packages that have fuzz targets which match only, if that is not nil.
 func list(patterns []string, only *regexp.Regexp) ([]pkg, error) {
@@ -153,7 +153,7 @@ func list(patterns []string, only *regexp.Regexp) ([]pkg, error) {
 				return nil, err
 			}
 			for _, m := range declared.FindAllSubmatch(text, -1) {
-				f := target{name: string(m[2]), cost: 1}
+				f := target{name: string(m[3]), cost: 1, own: len(m[2]) > 0}
 				if len(m[1]) > 0 {
 					f.cost, _ = strconv.Atoi(string(m[1])) // digits alone
 				}
@@ -171,31 +171,42 @@ func list(patterns []string, only *regexp.Regexp) ([]pkg, error) {
 
 // decoders are the packages of libraries that turn bytes into values for ours.
 var decoders = []string{
-	"encoding/...", "compress/...", "github.com/klauspost/compress/...", "github.com/goccy/go-yaml/...", "golang.org/x/exp/trace/...",
-	"golang.org/x/net/http2/hpack", "google.golang.org/protobuf/...", "go.opentelemetry.io/proto/...",
+	"encoding/json", "github.com/klauspost/compress/...", "github.com/goccy/go-yaml/...", "golang.org/x/exp/trace/...", "golang.org/x/net/http2/hpack",
+	"google.golang.org/protobuf/encoding/...", "google.golang.org/protobuf/internal/encoding/...", "go.opentelemetry.io/proto/...",
 }
 
-// instrument returns the flags of go build by which the fuzzer learns what code of our modules and of the decoders an input reaches.
-func instrument() (flags []string, err error) {
-	modules, err := exec.Command("go", "list", "-m").Output()
+// modules returns patterns of the packages of our modules.
+func modules() (patterns []string, err error) {
+	paths, err := exec.Command("go", "list", "-m").Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list -m: %w", err)
 	}
-	patterns := slices.Clone(decoders)
-	for path := range strings.Lines(string(modules)) {
+	for path := range strings.Lines(string(paths)) {
 		patterns = append(patterns, strings.TrimSpace(path)+"/...")
 	}
-	for _, p := range patterns {
-		flags = append(flags, "-gcflags="+p+"=-d=libfuzzer") // as go test -fuzz does for every package
+	return patterns, nil
+}
+
+// instrument returns the flags of go build by which the fuzzer learns what code of the package and of the decoders an input reaches: also
+// that of ours, unless a target says otherwise.
+func (p pkg) instrument(ours []string) (flags []string) {
+	if slices.ContainsFunc(p.targets, func(t target) bool { return t.own }) {
+		ours = []string{p.ImportPath}
 	}
-	return flags, nil
+	for _, pattern := range slices.Concat(decoders, ours) {
+		flags = append(flags, "-gcflags="+pattern+"=-d=libfuzzer") // as go test -fuzz does for every package
+	}
+	return flags
 }
 
 // fuzz builds a package's tests with the instrumentation of the fuzzer and runs its targets. It prints a line for each and
 // returns the number of targets that failed.
 func (p pkg) fuzz(o options, binary string, print func(format string, args ...any)) (failed int) {
 	begin := time.Now()
-	build := append([]string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", binary}, o.instrument...)
+	build := []string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", binary}
+	if !o.plain {
+		build = append(build, p.instrument(o.ours)...)
+	}
 	if out, err := run(options{}, p.Dir, "go", append(build, ".")...); err != nil {
 		print("FAIL %s does not build\n%s", p.ImportPath, out)
 		return len(p.targets)

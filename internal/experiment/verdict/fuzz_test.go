@@ -8,6 +8,8 @@ import (
 )
 
 // FuzzRead reads reports of other versions, and results of daemons that users wrote.
+//
+//fuzzall:own
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"format":1,"verdict":"yes","checks":[{"answer":"undecided"}]}`), "a")
 	f.Add([]byte(`{"format":2}`), "")

@@ -14,8 +14,8 @@ func FuzzRequest(f *testing.F) {
 		path, query, _ := strings.Cut(q, "?")
 		f.Add(path, query)
 	}
+	h := Handler(&fake{title: "T", hosts: 1, top: 10, tileBytes: 4, count: 5})
 	f.Fuzz(func(t *testing.T, path, query string) {
-		h := Handler(&fake{title: "T", hosts: 1, top: 10, tileBytes: 4, count: 5})
 		r := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/api/" + path, RawQuery: query}, Host: "127.0.0.1:1234", Header: http.Header{}}
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r.WithContext(t.Context()))

@@ -260,8 +260,8 @@ func FuzzNoteFile(f *testing.F) {
 	f.Add(`{"version":1,"notes":[{"at":"1005","to":"1010","text":"x"},{"at":"1005","host":"web","kind":"thread","row":"a","id":1,"text":"y"}]}`)
 	f.Add(`{"version":1,"notes":[{"at":"-9223372036854775808","to":"9223372036854775807","text":"x"}]}`)
 	a := rowsOf(1000, 500, "web/a", "db/a")
+	path := filepath.Join(f.TempDir(), "notes")
 	f.Fuzz(func(t *testing.T, text string) {
-		path := filepath.Join(t.TempDir(), "notes")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
