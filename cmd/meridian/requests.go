@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"meridian/align"
 	"meridian/internal/pipeline"
+	"meridian/internal/show"
 	"meridian/internal/show/view"
 )
 
@@ -70,6 +72,9 @@ func (f *requestFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	q := view.RequestQuery{Sort: f.sort, Text: f.match, Most: f.slowest}
+	if f.groups {
+		q.MostGroups = math.MaxInt
+	}
 	if f.slowest < 1 || f.slowest > 1000 {
 		return wrong("--slowest %d: want 1 to 1000", f.slowest)
 	}
@@ -93,6 +98,9 @@ func (f *requestFlags) run(cmd *cobra.Command, args []string) error {
 		broken = append(broken, fmt.Sprintf("requests after %s are not listed: there are more than %d packets, or four times as many events of threads (--packets)",
 			time.Unix(0, int64(t.About().Origin)+list.UpTo).UTC().Format("2006-01-02 15:04:05.000000000"), f.packets))
 	}
+	if !f.quiet {
+		leftOut(cmd.ErrOrStderr(), list, f.groups)
+	}
 	out := cmd.OutOrStdout()
 	switch {
 	case f.groups:
@@ -106,6 +114,16 @@ func (f *requestFlags) run(cmd *cobra.Command, args []string) error {
 		err = &brokenPromise{strings.Join(broken, "; ")}
 	}
 	return err
+}
+
+// leftOut says what a list does not have.
+func leftOut(w io.Writer, list *view.RequestList, groups bool) {
+	if shown := len(list.Requests); !groups && shown < list.Matched {
+		fmt.Fprintf(w, "%s of %s requests (--slowest)\n", show.Count(int64(shown)), show.Count(int64(list.Matched)))
+	}
+	if l := list.Lost; l != nil {
+		fmt.Fprintf(w, "%s requests have no reply in the traces and are not listed: %s\n", show.Count(int64(l.Count)), strings.Join(l.Names, ", "))
+	}
 }
 
 // causeNames names the items of a path that can be the longest: one, or several with "or" between them.

@@ -13,6 +13,7 @@ const (
 	Disk
 	Uninterruptible // waiting in the kernel, and for no disk
 	Device
+	Stopped   // by a signal or a debugger
 	Collector // of Go's garbage, for which a goroutine waited
 	Poller    // of Go's network: from a packet's arrival until the goroutine was made ready
 	SoftIRQ
@@ -32,7 +33,7 @@ const (
 )
 
 var stateWords = [...]string{
-	CPU: "CPU", RunQueue: "run queue", Lock: "lock", Sleep: "sleep", Timer: "timer of an event loop", Disk: "disk", Uninterruptible: "uninterruptible wait", Held: "held back by the sender's socket", Device: "timer or device", Collector: "garbage collector", Poller: "network poller", SoftIRQ: "softirq",
+	CPU: "CPU", RunQueue: "run queue", Lock: "lock", Sleep: "sleep", Timer: "timer of an event loop", Disk: "disk", Uninterruptible: "uninterruptible wait", Held: "held back by the sender's socket", Device: "timer or device", Stopped: "stopped", Collector: "garbage collector", Poller: "network poller", SoftIRQ: "softirq",
 	Retransmission: "retransmission", DelayedACK: "delayed ACK", Acknowledgement: "acknowledgement", AtHost: "at the host",
 	Peer: "peer and network (not recorded)", Unrecorded: "not recorded", WakeUnknown: "waiting (wake-up not recorded)",
 	WakerUnknown: "waiting (who woke is not recorded)", AskerUnknown: "waiting (who asked is not recorded)",

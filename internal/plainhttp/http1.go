@@ -170,6 +170,7 @@ func (x *side) first(b []byte) {
 	status := string(b[9:12])
 	if x.now.interim = status[0] == '1' && status != "101"; x.now.interim {
 		x.now.without = true
+		x.report(Item{What: Interim, Text: status})
 		return
 	}
 	method := ""

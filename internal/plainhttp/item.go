@@ -14,6 +14,7 @@ const (
 	GRPC                 // Text is the status of a call, a number
 	End                  // the sender's part of a stream ends
 	Reset                // the stream ends at once
+	Interim              // a response of HTTP/1 begins that another follows, such as 100 (RFC 9110, section 15.2): Text is its status
 )
 
 // Unknown is the text of a request or a response whose name was not captured.
@@ -42,6 +43,8 @@ func Append(b []byte, items []Item) []byte {
 			b = append(b, "end"...)
 		case Reset:
 			b = append(b, "reset"...)
+		case Interim:
+			b = append(append(b, "interim "...), i.Text...)
 		case Request:
 			b = append(append(b, "request "...), i.Text...)
 		default:
@@ -76,6 +79,8 @@ func Parse(text string) (items []Item) {
 			i.What = End
 		case "reset":
 			i.What = Reset
+		case "interim":
+			i.What = Interim
 		default:
 			continue
 		}

@@ -196,8 +196,8 @@ func TestItemsAreReadAsTheyAreWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var items []Item
 		for range rapid.IntRange(0, 5).Draw(t, "items") {
-			i := Item{Stream: rapid.Uint32Range(0, 1<<31-1).Draw(t, "stream"), What: What(rapid.IntRange(0, int(Reset)).Draw(t, "what"))}
-			if i.What <= GRPC {
+			i := Item{Stream: rapid.Uint32Range(0, 1<<31-1).Draw(t, "stream"), What: What(rapid.IntRange(0, int(Interim)).Draw(t, "what"))}
+			if i.What <= GRPC || i.What == Interim {
 				i.Text = printable(rapid.StringN(1, 20, -1).Draw(t, "text"))
 				if i.What == Request {
 					i.Text = "GET " + printable(rapid.StringN(1, 20, -1).Draw(t, "path"))

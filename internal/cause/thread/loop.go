@@ -119,8 +119,8 @@ func (w *World) input(h *Host, tid int32, request *packet, until int64) input {
 
 // polls reports whether a state is a wait for whatever comes first.
 func (t *thread) polls(s *state) bool {
-	if s.call < 0 {
-		return !s.sleepsDeeply()
+	if s.call < 0 || s.left&stopped != 0 {
+		return s.left&stopped == 0 && !s.sleepsDeeply()
 	}
 	c := &t.calls[s.call]
 	return c.loops() || c.name == "io_uring_enter"

@@ -61,6 +61,8 @@ func (h *Host) reason(th *thread, tid int32, i int, from int64, threads bool) re
 		}
 	}
 	switch {
+	case s.left&stopped != 0: // whoever lets it go on
+		return reason{state: cause.Stopped, detail: c.name}
 	case byItself && context != InThread && context != InSoftIRQ && c.loops():
 		return reason{state: cause.Timer, detail: c.name}
 	case byItself && context != InThread && context != InSoftIRQ && c.name == "futex" && len(h.words[c.word]) > 1:

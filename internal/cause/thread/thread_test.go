@@ -140,6 +140,11 @@ func TestThePathNamesWhatTheServerWaitedFor(t *testing.T) {
 		want  string
 	}{
 		"it computes": {9000, func(*script) {}, "0>1 90, softirq@1 10, run queue@1 20, CPU@1 7880, 1>0 100"},
+		"a signal stops it, and another lets it go on": {9000, func(s *script) {
+			s.switchTo(1, 2000, server1, 201, 0x4)
+			s.wake(1, 8000, server1, 201, InThread)
+			s.switchTo(1, 8010, 201, server1, 1)
+		}, "0>1 90, softirq@1 10, run queue@1 20, CPU@1 880, stopped@1 6000, run queue@1 10, CPU@1 990, 1>0 100"},
 		"it looks again for a lock every 2000 ns, until its holder leaves it": {9000, func(s *script) {
 			s.switchTo(1, 1200, server1, 201, 1) // the lock's holder computes
 			s.call(1, 1190, 3220, server1, "futex", 0x70, timedOut)

@@ -178,7 +178,7 @@ type talk struct {
 	waiting      []*Request // of HTTP/1: asked, not answered
 	reply        *Request   // of HTTP/1: the one whose answer comes
 	streams      map[uint32]*Request
-	order        []uint32
+	order        []uint32 // of all streams that began, ended ones too
 }
 
 func (t *talk) put(r *Request) {
@@ -275,6 +275,7 @@ func (t *talk) lines(p *Packet, items []plainhttp.Item) {
 	}
 	begun := false
 	for _, i := range items {
+		begun = begun || i.What == plainhttp.Interim // of no reply yet
 		if i.What != plainhttp.Response || len(t.waiting) == 0 {
 			continue
 		}
@@ -330,6 +331,5 @@ func (t *talk) item(r *Request, p *Packet, i plainhttp.Item, asks bool) {
 	if i.What == plainhttp.End || i.What == plainhttp.Reset {
 		t.put(r)
 		delete(t.streams, i.Stream)
-		t.order = slices.DeleteFunc(t.order, func(n uint32) bool { return n == i.Stream })
 	}
 }

@@ -160,7 +160,7 @@ func sentAgain(list []*Packet) {
 	var bySeq [2]map[uint32]*Packet
 	var behind [2]uint32
 	var any [2]bool
-	for _, p := range list {
+	for i, p := range list {
 		d := p.Direction
 		if p.Flags&(syn|ack) == syn { // another connection between the same ports
 			bySeq, any = [2]map[uint32]*Packet{}, [2]bool{}
@@ -174,7 +174,7 @@ func sentAgain(list []*Packet) {
 		if any[d] && int32(p.Seq-behind[d]) < 0 {
 			p.Earlier = bySeq[d][p.Seq]
 			if p.Earlier == nil {
-				p.Earlier = holding(list, p)
+				p.Earlier = holding(list[:i], p)
 			}
 		} else {
 			any[d], behind[d] = true, p.end()
@@ -188,10 +188,10 @@ func sentAgain(list []*Packet) {
 	}
 }
 
-// holding finds the first packet before one that has its first byte.
+// holding finds the last packet of those before one that has its first byte.
 func holding(list []*Packet, p *Packet) *Packet {
 	const furthest = 4096
-	for i, n := slices.Index(list, p)-1, 0; i >= 0 && n < furthest; i, n = i-1, n+1 {
+	for i, n := len(list)-1, 0; i >= 0 && n < furthest; i, n = i-1, n+1 {
 		if q := list[i]; q.Direction == p.Direction && q.Length > 0 && p.Seq-q.Seq < q.Length {
 			return q
 		}
@@ -224,7 +224,9 @@ func join(received, sent []*Packet) {
 		if !p.Out {
 			continue
 		}
-		by[sameOf(p)] = append(by[sameOf(p)], p)
+		if p.Other == nil {
+			by[sameOf(p)] = append(by[sameOf(p)], p)
+		}
 		if p.Length > 0 {
 			order[p.Direction] = append(order[p.Direction], p)
 		}
@@ -239,8 +241,9 @@ func join(received, sent []*Packet) {
 		if p.Out {
 			continue
 		}
-		q := choose(by[sameOf(p)], p)
-		if q == nil && p.Length > 0 {
+		k := sameOf(p)
+		q, rest := choose(by[k], p)
+		if by[k] = rest; q == nil && p.Length > 0 {
 			q = covering(order[p.Direction], p)
 		}
 		if q == nil {
@@ -253,20 +256,21 @@ func join(received, sent []*Packet) {
 	}
 }
 
-func choose(list []*Packet, p *Packet) *Packet {
-	var free *Packet
-	for _, q := range list {
-		if q.Other != nil {
-			continue
-		}
-		if q.ID == p.ID && q.Length == p.Length {
-			return q
-		}
-		if free == nil && (q.ID == 0 || p.ID == 0 || q.Length != p.Length) {
-			free = q
-		}
+// choose takes the other end of a packet out of those of a list that have none yet; nil if it is none of them. Packets mostly come in the order in
+// which they were sent, so that it is the first.
+func choose(list []*Packet, p *Packet) (q *Packet, rest []*Packet) {
+	which := slices.IndexFunc(list, func(q *Packet) bool { return q.ID == p.ID && q.Length == p.Length })
+	if which < 0 {
+		which = slices.IndexFunc(list, func(q *Packet) bool { return q.ID == 0 || p.ID == 0 || q.Length != p.Length })
 	}
-	return free
+	switch {
+	case which < 0:
+		return nil, list
+	case which == 0:
+		return list[0], list[1:]
+	}
+	q = list[which]
+	return q, slices.Delete(list, which, which+1)
 }
 
 // covering finds the first packet sent, by its end, that has the last byte of one.

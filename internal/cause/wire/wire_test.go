@@ -96,6 +96,47 @@ func TestRepliesOfHTTPComeInTheOrderOfTheirRequests(t *testing.T) {
 	}
 }
 
+// Probes that keep a connection open are alike, and may be many: each has its own other end.
+func TestPacketsThatAreAlikeAreJoinedInTheirOrder(t *testing.T) {
+	t.Parallel()
+	const n = 200_000 // at which a search through all of them takes a minute
+	s := NewSet()
+	for i := range int64(n) {
+		for host, out := range []bool{true, false} {
+			s.Add(Packet{At: 10*i + int64(host), Host: host, Out: out, Flags: ack, Seq: 1, Ack: 77}, client, server)
+		}
+	}
+	s.Join()
+	for _, p := range s.connections[0][1].packets {
+		if p.Other == nil || p.Other.At != p.At-1 {
+			t.Fatalf("the other end of %+v is %+v", p, p.Other)
+		}
+	}
+}
+
+// A client that asks whether it may send its body (RFC 9110, section 10.1.1) is told so long after the reply before.
+func TestAnInterimResponseIsPartOfNoReply(t *testing.T) {
+	t.Parallel()
+	s := NewSet()
+	put := func(at int64, down bool, seq, ackSeq uint32, what plainhttp.What, text string) {
+		p := add(s, at, down, seq, 10, ackSeq, ack)
+		if text != "" {
+			p.HTTP = []plainhttp.Item{{What: what, Text: text}}
+		}
+	}
+	put(1, false, 1, 1, plainhttp.Request, "GET /a")
+	put(2, true, 1, 11, plainhttp.Response, "200")
+	put(3, true, 11, 11, 0, "")
+	put(1001, false, 11, 21, plainhttp.Request, "POST /b")
+	put(1002, true, 21, 21, plainhttp.Interim, "100")
+	put(1003, false, 21, 31, 0, "")
+	put(1004, true, 31, 31, plainhttp.Response, "201")
+	s.Join()
+	if got, want := drawn(s.Requests()), "GET /a[1-1 2-3]200 POST /b[1001-1003 1004-1004]201"; got != want {
+		t.Errorf("%s, not %s", got, want)
+	}
+}
+
 // Hosts see the bytes of a connection in other segments than they were sent in. Every received packet's other end is what sent its last byte,
 // wherever sequence numbers begin.
 func TestTheOtherEndOfAPacketSentItsLastByte(t *testing.T) {

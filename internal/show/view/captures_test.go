@@ -201,3 +201,21 @@ func TestRequestsOfCapturesBlameNothingThatTheCapturesDoNotTell(t *testing.T) {
 		}
 	}
 }
+
+func TestAllNamesOfRequestsAreThereWhereAllAreAskedFor(t *testing.T) {
+	t.Parallel()
+	var c captures
+	const names = usualGroups + 5
+	for i := range int64(names) {
+		n := uint64(i)
+		c.packet(0, 1, 40002, i*10*capturedMs, 1+80*n, 80, 1+100*n, fmt.Sprintf("request GET /%d", i))
+		c.packet(1, 0, 40002, i*10*capturedMs+capturedMs, 1+100*n, 100, 81+80*n, "status 200")
+	}
+	x := c.timeline(t)
+	for most, want := range map[int]int{0: usualGroups, 1000: names} {
+		list, err := x.Requests(RequestQuery{MostGroups: most})
+		if err != nil || len(list.Groups) != want || list.Names != names {
+			t.Errorf("%d of %d names: %v", len(list.Groups), list.Names, err)
+		}
+	}
+}

@@ -24,6 +24,8 @@ type RequestQuery struct {
 	Text     string // words, each of which the name or a host must contain
 	From, To int64  // only those that are there at some instant of [From, To), ns since the origin; both 0: all
 	Most     int    // 0: 100
+
+	MostGroups int // 0: 200
 }
 
 // RequestSorts lists what requests can be sorted by.
@@ -45,7 +47,7 @@ func (q *RequestQuery) Check() error {
 const (
 	usualRequests = 100
 	mostRequests  = 1000
-	mostGroups    = 200
+	usualGroups   = 200
 )
 
 // RequestList is an answer.
@@ -53,7 +55,7 @@ type RequestList struct {
 	Count    int            `json:"count"`   // of all requests
 	Matched  int            `json:"matched"` // of those chosen
 	Requests []Request      `json:"requests"`
-	Groups   []RequestGroup `json:"groups"`           // of those chosen, the largest 200
+	Groups   []RequestGroup `json:"groups"`           // of those chosen, the largest
 	Names    int            `json:"names"`            // how many groups there are
 	Lost     *Lost          `json:"lost,omitempty"`   // requests without a reply, which are not listed
 	None     string         `json:"none,omitempty"`   // why none are listed
@@ -182,7 +184,7 @@ func (c *causes) requests(q RequestQuery) *RequestList {
 		return cmp.Or(cmp.Compare(y.Count, x.Count), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Client, y.Client), cmp.Compare(x.Server, y.Server))
 	})
 	out.Names = len(out.Groups)
-	out.Groups = out.Groups[:min(len(out.Groups), mostGroups)]
+	out.Groups = out.Groups[:min(len(out.Groups), cmp.Or(q.MostGroups, usualGroups))]
 	return out
 }
 
