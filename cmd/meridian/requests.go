@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,8 +40,9 @@ server and both ways of the network, between which lengths each way took by the 
 
 Requests are found in spans (OTLP, Jaeger), in tagged messages, in each TCP connection of captures and kernel traces, and in other messages that go
 there and back by turns. Requests of HTTP/1, HTTP/2 and gRPC have method, path and status where a capture has their headers in clear. Total, server and
-network are by one clock each, and exact. Where one end alone was recorded the request is not divided. Where the bounds leave several causes, all are named, with "or" between them.
-"beyond" is by how much a request is beyond the median of its like: of one name, between the same hosts.
+network are by one clock each, and exact. Where one end alone was recorded the request is not divided, and its path leads through that end. Where the
+bounds leave several causes, all are named, with "or" between them. "beyond" is by how much a request is beyond the median of its like: of one
+name, between the same hosts.
 
 Exit code: 0 done, 1 failed, 2 wrong usage, 3 done, but a host was left unaligned or unbounded, an inversion remains, damaged parts of the traces were left
 out, or requests beyond --packets are not listed; the reason is on stderr.`,
@@ -166,13 +168,16 @@ func printRequests(w io.Writer, t *view.Timeline, list *view.RequestList) error 
 			return err
 		}
 		row := []string{r.Name, a.Hosts[a.Rows[r.Client].Host].Name, a.Hosts[a.Rows[r.Server].Host].Name, r.Kind, number(int64(a.Origin) + r.Begin), number(r.Total), number(r.Beyond)}
-		if r.Overlapping || r.Alone {
-			why := "overlapping"
-			if r.Alone {
-				why = "the other end is not recorded"
+		switch {
+		case r.Overlapping:
+			row = append(row, "", "", "", "", "", "", "", "", "overlapping", "")
+		case r.Alone:
+			names := causeNames(t, p, p.Total)
+			if slices.ContainsFunc(p.Pieces, func(x view.Piece) bool { return x.Unresolved }) {
+				names = "the other end is not recorded"
 			}
-			row = append(row, "", "", "", "", "", "", "", "", why, "")
-		} else {
+			row = append(row, "", "", "", "", "", "", "", "", names, causeNames(t, p, p.Beyond))
+		default:
 			row = append(row, number(r.ServerTime), number(r.Network), number(r.ClientTime), number(r.Transfer), side(r.There.Low), side(r.There.High), side(r.Back.Low), side(r.Back.High),
 				causeNames(t, p, p.Total), causeNames(t, p, p.Beyond))
 		}

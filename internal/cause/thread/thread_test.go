@@ -291,6 +291,25 @@ func TestADelayedAcknowledgementIsNamed(t *testing.T) {
 	}
 }
 
+func TestThePathOfARequestWhoseClientIsNotRecordedIsTheServers(t *testing.T) {
+	t.Parallel()
+	s := asked(9000)
+	s.call(1, 1990, 7020, server1, "clock_nanosleep", 0, 0)
+	s.switchTo(1, 2000, server1, 0, 1)
+	s.wake(1, 7000, server1, 0, InHardIRQ)
+	s.switchTo(1, 7010, 0, server1, 0)
+	s.events = slices.DeleteFunc(s.events, func(e scripted) bool { return e.host == 0 })
+	w, set := s.play(nil)
+	list := set.Requests()
+	if len(list) != 1 || !list[0].ByServer {
+		t.Fatalf("requests %+v", list)
+	}
+	pieces, known := w.Path(&list[0])
+	if got, want := drawn(pieces), "softirq@1 10, run queue@1 20, CPU@1 880, sleep@1 5000, run queue@1 10, CPU@1 1990"; !known || got != want {
+		t.Errorf("the path is\n%s, not\n%s", got, want)
+	}
+}
+
 func TestARetransmissionIsNamed(t *testing.T) {
 	t.Parallel()
 	s := asked(9_000_000)

@@ -38,8 +38,11 @@ type waiter struct {
 // Path returns the critical path of a request, from its first packet to its last; false where the hosts' events do not tell.
 func (w *World) Path(r *wire.Request) ([]cause.Piece, bool) {
 	last, asked := w.of[r.Last], w.of[r.Sent]
-	if last == nil || asked == nil || r.ByServer || r.Overlaps {
+	if last == nil || asked == nil || r.Overlaps {
 		return nil, false
+	}
+	if r.ByServer {
+		return w.serverPath(r, last, asked)
 	}
 	x := &walk{World: w}
 	h := w.hosts[last.Host]
@@ -57,6 +60,20 @@ func (w *World) Path(r *wire.Request) ([]cause.Piece, bool) {
 	from := w.of[r.First].At
 	t, who := x.sent(client, asked, from)
 	x.thread(waiter{h: h, tid: who, at: asked}, t, from, nil)
+	slices.Reverse(x.pieces)
+	x.tie()
+	return x.pieces, true
+}
+
+// serverPath returns the path of a request whose client is not recorded, from its first packet's arrival to the sending of the reply's last.
+func (w *World) serverPath(r *wire.Request, last, asked *packet) ([]cause.Piece, bool) {
+	first := w.of[r.First]
+	if first == nil || last.At < asked.At {
+		return nil, false
+	}
+	x := &walk{World: w}
+	x.away(last, asked, 0)
+	x.add(waiter{h: w.hosts[first.Host], tid: -1, at: first}, cause.Peer, first.At, asked.At, "")
 	slices.Reverse(x.pieces)
 	x.tie()
 	return x.pieces, true

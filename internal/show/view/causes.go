@@ -105,7 +105,7 @@ func (c *causes) build(t causeSource) error {
 	c.paths = cause.NewPaths(m, c.list)
 	if w.set != nil {
 		c.world = w.world
-		c.paths.Walk = func(found int) ([]cause.Piece, bool) { return w.world.Path(&w.found[found]) }
+		c.paths.Walk = w.path
 	}
 	c.group()
 	return nil

@@ -289,7 +289,7 @@ func (c *causes) like(request int) (list [][]cause.Piece, apart int64) {
 	at, _ := slices.BinarySearch(all, int32(request))
 	from := max(0, min(at-mostLike/2, len(all)-mostLike))
 	for _, i := range all[from:min(len(all), from+mostLike)] {
-		if int(i) == request || !c.list[i].Divided() {
+		if x := &c.list[i]; int(i) == request || x.Overlapping || x.Alone != c.list[request].Alone {
 			continue
 		}
 		list = append(list, c.paths.Of(&c.list[i]))

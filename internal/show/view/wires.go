@@ -25,6 +25,7 @@ type wires struct {
 	others  []map[clock.HostTime]int32 // of each host, what its clock showed for other packets, with their connection
 	ends    []markedEnd                // of messages, in order of their events
 	local   []map[netip.Addr]bool      // of each host, its addresses
+	unsure  []bool                     // of each host, whether its address may as well be that of the one other in its packets
 	numbers map[[2]netip.AddrPort]int32
 	found   []wire.Request
 	world   *thread.World
@@ -140,7 +141,7 @@ func readWires(t causeSource, a *index.About, m *cause.Model, first int64, most,
 	r := newPacketReader(t, a)
 	threads := newThreadReader(t, a, m)
 	w := &wires{set: wire.NewSet(), row: make(map[int]int), stamps: make([][]int64, len(a.Hosts)), others: make([]map[clock.HostTime]int32, len(a.Hosts)), marks: make([][]clock.HostTime, len(a.Hosts)),
-		local: make([]map[netip.Addr]bool, len(a.Hosts)), numbers: make(map[[2]netip.AddrPort]int32)}
+		local: make([]map[netip.Addr]bool, len(a.Hosts)), unsure: make([]bool, len(a.Hosts)), numbers: make(map[[2]netip.AddrPort]int32)}
 	for h := range a.Hosts {
 		w.local[h] = make(map[netip.Addr]bool)
 		for _, text := range a.Hosts[h].Addresses {
@@ -231,6 +232,9 @@ func (w *wires) addCaptured(list []capturedPacket, byKernel []bool, world *threa
 		}
 		if most.IsValid() {
 			w.local[h][most] = true
+		}
+		for addr, n := range of {
+			w.unsure[h] = w.unsure[h] || addr != most && n == of[most]
 		}
 	}
 	for i := range list {
@@ -353,6 +357,16 @@ func lostOf(list []wire.Request) *Lost {
 		}
 	}
 	return out
+}
+
+// path returns the path of one of the requests that were found. Of one that its client or its server alone has, it is known only where it is known
+// which of them that is.
+func (w *wires) path(found int) ([]cause.Piece, bool) {
+	r := &w.found[found]
+	if alone := r.Sent.Other == nil || r.Answer.Other == nil; alone && w.unsure[r.First.Host] {
+		return nil, false
+	}
+	return w.world.Path(r)
 }
 
 // requests returns the requests of the connections. Texts numbers names.
