@@ -94,7 +94,11 @@ func (w *walk) parked(of waiter, s *state, from, t, bound int64, request *packet
 		w.thread(next, t, from, nil)
 	case s.reason == "network":
 		p := of.h.packetOf(of.tid, s.begin, t)
-		if p == nil || p.At < bound {
+		switch {
+		case p == nil: // a pipe, or what is not recorded
+			w.add(of, cause.WakerUnknown, from, t, s.reason)
+			return from
+		case p.At < bound:
 			w.add(of, cause.Poller, from, t, "")
 			return from
 		}
@@ -142,20 +146,32 @@ func (h *Host) poller(from, to int64) (who *thread) {
 	return who
 }
 
-// packetOf returns the packet for which a goroutine waited: the last with payload on a connection on which it sends; else the last of
-// its host.
-func (h *Host) packetOf(tid int32, from, to int64) (last *packet) {
+// packetOf returns the packet for which a goroutine waited: the last with payload that it read, or else on a connection on which it sends; else the
+// last of its host, if all were of one connection. nil where that is not known.
+func (h *Host) packetOf(tid int32, from, to int64) *packet {
+	var own, last *packet
+	several := false
 	for i := sort.Search(len(h.all), func(i int) bool { return h.all[i].At > to }) - 1; i >= 0 && h.all[i].At >= from; i-- {
 		p := h.all[i]
 		if p.Length == 0 {
 			continue
 		}
-		if h.owner[wayOf(p.Packet).back()] == tid {
+		switch x, known := h.reader(p); {
+		case known && x.tid == tid:
 			return p
+		case known && x.tid < 0: // another goroutine read it
+			continue
+		}
+		if own == nil && h.owner[wayOf(p.Packet).back()] == tid {
+			own = p
 		}
 		if last == nil {
 			last = p
 		}
+		several = several || p.Connection != last.Connection
 	}
-	return last
+	if own == nil && !several {
+		return last
+	}
+	return own
 }

@@ -42,11 +42,10 @@ func TestThePathNamesWhatAGoroutineWaitedFor(t *testing.T) {
 			s.goes(2000, 2, GoRuns, "", server1, 0)
 			s.goes(8001, 2, GoWaits, "chan receive", 0, 0)
 		}, "another thread's CPU@1 6000"},
-		"its own timer":                {"sleep", 0, func(*script) {}, "sleep@1 6000"},
-		"the collector":                {"GC assist marking", 0, func(*script) {}, "garbage collector@1 6000"},
-		"what the trace does not tell": {"select", 0, func(*script) {}, "waiting (who woke is not recorded)@1 6000"},
-		"the network, of which no packet came": {"network", 0, func(*script) {},
-			"network poller@1 6000"},
+		"its own timer":                        {"sleep", 0, func(*script) {}, "sleep@1 6000"},
+		"the collector":                        {"GC assist marking", 0, func(*script) {}, "garbage collector@1 6000"},
+		"what the trace does not tell":         {"select", 0, func(*script) {}, "waiting (who woke is not recorded)@1 6000"},
+		"the network, of which no packet came": {"network", 0, func(*script) {}, "waiting (who woke is not recorded)@1 6000"},
 	} {
 		s := asked(9000)
 		s.accepts()
@@ -106,5 +105,29 @@ func TestTheWaitOfThePollersThreadForAProcessorIsNoTimeOfTheNetwork(t *testing.T
 	want := "0>1 90, network poller@1 10, run queue@1 15, network poller@1 6, run queue@1 2, CPU@1 7877, 1>0 100"
 	if got := drawn(path(t, s)); got != want {
 		t.Errorf("the path is\n%s\nand not\n%s", got, want)
+	}
+}
+
+// Goroutines that read connections need not be those that write to them.
+func TestAGoroutineWaitsForThePacketThatItReads(t *testing.T) {
+	t.Parallel()
+	one, other := &packet{Packet: &wire.Packet{At: 100, Connection: 1, Seq: 1, Length: 10}}, &packet{Packet: &wire.Packet{At: 200, Connection: 2, Seq: 1, Length: 10}}
+	reads := func(p *packet, tid int32) map[way][]transfer {
+		return map[way][]transfer{wayOf(p.Packet): {{at: 300, tid: tid, first: 1, behind: 11}}}
+	}
+	for name, c := range map[string]struct {
+		h    *Host
+		want *packet
+	}{
+		"it reads the first":           {&Host{all: []*packet{one, other}, read: reads(one, -3)}, one},
+		"another reads the second":     {&Host{all: []*packet{one, other}, read: reads(other, -4)}, one},
+		"it writes to the first":       {&Host{all: []*packet{one, other}, owner: map[way]int32{wayOf(one.Packet).back(): -3}}, one},
+		"nothing is known of either":   {&Host{all: []*packet{one, other}}, nil},
+		"there is one connection only": {&Host{all: []*packet{other}}, other},
+		"it is not known whose thread": {&Host{all: []*packet{other}, read: reads(other, 7)}, other},
+	} {
+		if got := c.h.packetOf(-3, 0, 250); got != c.want {
+			t.Errorf("%s: %+v", name, got)
+		}
 	}
 }

@@ -294,7 +294,8 @@ func decided(b *cause.Blame) (name string, is bool) {
 	return nameOf(k), k.FromHost >= 0 || k.State.Explained() && k.Wait == cause.NoWait
 }
 
-// judged walks all requests and returns how many causes are named by excess, left open, and named wrongly.
+// judged walks all requests and returns how many causes are named by excess, left open, and named wrongly. None may be named wrongly by total: what was
+// planted takes longer than anything else.
 func judged(t *testing.T, p *plantedWorld, bound int64) (right, open, wrong int, by map[string]int) {
 	t.Helper()
 	w, set := p.play(func(int, int64) cause.Bounds { return cause.Bounds{Below: bound + 1, Above: bound + 1, Known: true} })
@@ -322,6 +323,10 @@ func judged(t *testing.T, p *plantedWorld, bound int64) (right, open, wrong int,
 	for i, b := range blames {
 		if p.planted[i] == "" {
 			continue
+		}
+		if name, is := decided(b); is && name != p.planted[i] {
+			wrong++
+			by["by total "+p.planted[i]+" as "+name]++
 		}
 		typical := cause.Typical(blames[max(0, i-32):min(len(blames), i+33)])
 		switch name, is := decided(b.Beyond(typical, 20*usec)); {
