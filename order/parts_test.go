@@ -106,10 +106,10 @@ func TestPartsTogetherAreTheSortByTimeThenSourceThenNumber(t *testing.T) {
 		var sources []PartSource
 		var want []emitted
 		for i := range rapid.IntRange(1, 6).Draw(t, "sources") {
-			stamps := disordered(t, rapid.IntRange(0, 60).Draw(t, "frames"), rapid.Int64Range(1, 50).Draw(t, "window"))
+			stamps := disordered(t, rapid.IntRange(0, 200).Draw(t, "frames"), rapid.Int64Range(1, 50).Draw(t, "window"))
 			var ends []int
 			for at := 0; at < len(stamps); {
-				at = min(at+rapid.IntRange(1, 9).Draw(t, "chunk"), len(stamps))
+				at = min(at+rapid.IntRange(1, 4).Draw(t, "chunk"), len(stamps))
 				ends = append(ends, at)
 			}
 			s := PartSource{Frames: chunksOf(made(i, stamps), ends, rapid.Int64Range(1, partBytes).Draw(t, "bytes")), Map: drawMap(t)}
