@@ -145,4 +145,9 @@ func (b *panelBrowser) LongGapsAreCutFromTheFirstView(t *testing.T) {
 	if got, want := value[string](l, `[3600.2e9, 60e9, 86400e9, -86400.5e9].map(Time.mark).join(" ")`), "+01:00:00.2 +00:01:00 +1 d −1 d 00:00:00.5"; got != want {
 		t.Errorf("ticks %s, want %s", got, want)
 	}
+	// An instant with most of the events, such as one of definitions, or a part with the fewer of them, shows nothing of what goes on.
+	got = value[string](l, `[[600, 0, 0, 0, 0, 0, 0, 0, 1, 2], [1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 7, 1, 9]].map((c) => Gaps.worth(Gaps.densest(c, c.map(() => 0)))).join(" ")`)
+	if want := "false false true"; got != want {
+		t.Errorf("what is worth seeing alone: %s, want %s", got, want)
+	}
 }

@@ -9,7 +9,11 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"meridian/clock"
+	"meridian/internal/show/index"
+	"meridian/internal/show/index/indextest"
 	"meridian/internal/show/view"
+	"meridian/trace"
 )
 
 // How far below a row's top its lanes are drawn: instants, then slices by depth; instants alone are lower.
@@ -107,5 +111,46 @@ func (b *panelBrowser) ManyEventsAreDrawnAsHowManyTheyAre(t *testing.T) {
 			t.Errorf("%s: no slice has a name: %s", kind, got)
 		}
 		p.shot("few-" + kind)
+	}
+}
+
+// evenTimeline has 900 instants and 900 short slices in equal steps over one and a half tiles of 2^30 ns: the first tile has bins of
+// both, the second each by itself. Classes take turns.
+func evenTimeline(t *testing.T) *view.Timeline {
+	t.Helper()
+	s := &trace.Schema{Hosts: []string{"a"}, Classes: []trace.Class{{Name: "odd"}, {Name: "even"}},
+		Streams: []trace.Stream{{Name: "instants", Host: "a", Kind: trace.Thread, ID: 1, Parent: -1}, {Name: "slices", Host: "a", Kind: trace.Thread, ID: 2, Parent: -1}}}
+	return timelineOf(t, indextest.Build(t, s, "", nil, func(b *index.Builder) error {
+		const step = 1 << 30 / 600
+		for i := range int64(900) {
+			for j, phase := range []trace.Phase{trace.Instant, trace.Begin, trace.End} {
+				at := clock.HostTime(i*step + map[trace.Phase]int64{trace.End: 300_000}[phase])
+				e := trace.TimelineEvent{Event: trace.Event{Time: at, Stream: min(j, 1), Class: int(i % 2), Phase: phase}, Map: -1, Time: clock.TimelineTime(at), Low: clock.TimelineTime(at), High: clock.TimelineTime(at)}
+				if err := b.Write(&e); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}))
+}
+
+func (b *panelBrowser) ALaneOfOneDensityLooksTheSameOnBothSidesOfATilesEnd(t *testing.T) {
+	for _, scheme := range []string{"light", "dark"} {
+		p := b.serve(t, evenTimeline(t), scheme, "#v=1&t=0,1610612736")
+		p.still()
+		for row, below := range []float64{8, 8} {
+			// How much a pixel differs from the ground, on 200 pixels on either side of the tile's end.
+			got := drawnNow[[]float64](p, fmt.Sprintf(`[-204, 4].map((side) => {
+				const [x, y] = place(2 ** 30, %d, %v), ground = css(meridian.theme.ground);
+				let sum = 0;
+				for (let dx = 0; dx < 200; dx++) sum += pixel("rows", x + side + dx, y).slice(0, 3).reduce((all, v, i) => all + Math.abs(v - ground[i]), 0);
+				return sum / 200;
+			})`, row, below))
+			if got[0] < 5 || got[1] < 0.9*got[0] || got[1] > 1.1*got[0] {
+				t.Errorf("%s, row %d: %.1f before the tile's end, %.1f behind it", scheme, row, got[0], got[1])
+			}
+		}
+		p.shot("density-" + scheme)
 	}
 }

@@ -13,10 +13,12 @@ const Part = 0.6; // of a view, from which on a gap is long
 const Fine = 64; // bins that a stretch takes at least, else it is looked at more closely
 const Rounds = 6;
 const MaxHosts = 64;
+const Most = 0.5; // of the events, which what is shown has at least
+const Instants = 4; // bins that are taken in what is shown: fewer show nothing of a course
 
 /**
  * densest cuts the longest gap off, with what lies on the side of fewer events, as long as a gap takes most of what is left. It
- * returns the first and the last bin, and the share of the events there.
+ * returns the first and the last bin, the share of the events there, and how many bins have something.
  * @param {ArrayLike<number>} count how many events begin in a bin
  * @param {ArrayLike<number>} busy more than 0 where something goes on
  */
@@ -33,11 +35,20 @@ export function densest(count, busy) {
       run = there(b) ? 0 : run + 1;
       if (run > length) { length = run; from = b - run + 1; }
     }
-    if (first === last || length <= Part * (last - first + 1)) return { first, last, share: all ? sum(first, last) / all : 1 };
+    if (first === last || length <= Part * (last - first + 1)) break;
     if (sum(first, from - 1) >= sum(from + length, last)) last = from - 1;
     else first = from + length;
   }
+  let taken = 0;
+  for (let b = first; b <= last; b++) if (there(b)) taken++;
+  return { first, last, share: all ? sum(first, last) / all : 1, taken };
 }
+
+/**
+ * worth says whether a part shows what goes on.
+ * @param {{ share: number, taken: number }} part of the events, in so many bins
+ */
+export const worth = ({ share, taken }) => share >= Most && taken >= Instants;
 
 /**
  * occupy adds what tiles hold to bins of so many ns, from an instant on.
@@ -64,7 +75,7 @@ export function occupy(tile, from, width, count, busy) {
 // look finds the stretch that is worth seeing first: null if that is all, or if not all tiles can be had.
 async function look() {
   const { about } = App;
-  let from = 0, to = about.span + 1, share = 1;
+  let from = 0, to = about.span + 1, share = 1, taken = 0;
   for (let round = 0; round < Rounds; round++) {
     const level = Math.max(0, Math.ceil(Math.log2((to - from) / Decode.Bins))), width = 2 ** level, begin = Math.floor(from / width) * width;
     const bins = Math.ceil((to - begin) / width), count = new Float64Array(bins), busy = new Float64Array(bins);
@@ -76,10 +87,11 @@ async function look() {
     }
     const found = densest(count, busy), all = found.last - found.first + 1;
     share *= found.share;
+    ({ taken } = found);
     [from, to] = [begin + found.first * width, begin + (found.last + 1) * width];
     if (all >= Fine || level === 0) break;
   }
-  return to - from < (1 - Part) * about.span ? { from, to, share } : null;
+  return to - from < (1 - Part) * about.span && worth({ share, taken }) ? { from, to, share } : null;
 }
 
 export function start() {

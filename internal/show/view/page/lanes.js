@@ -8,6 +8,7 @@ import * as Data from "./data.js";
 import * as Decode from "./decode.js";
 import * as Live from "./live.js";
 import * as Rows from "./rows.js";
+import { Tally } from "./tally.js";
 import * as View from "./view.js";
 
 /** @import { Blit, Piece, Run, Span, Tile, TileLane } from "./types.js" */
@@ -199,6 +200,33 @@ function short(from, to, color) { for (let i = from; i < to; i++) pixels[i] = co
 const darker = (c) => ((c & 0xff000000) | ((c >>> 1) & 0x7f7f7f)) >>> 0;
 
 /**
+ * binned is the width of the bins that a lane has in sight, 0 if it has none of two pixels at most: wider ones stand in for tiles that
+ * come. Beside bins exact items are painted as in such: else a lane of one density would change its looks where a tile ends.
+ * @param {Piece[]} plan
+ * @param {number} number
+ * @param {number} mode
+ * @param {number} ratio
+ */
+function binned(plan, number, mode, ratio) {
+  let wide = 0;
+  for (const { tile, k } of plan) if (tile.lanes.get(number)?.mode === mode && tile.width * k <= 2 * ratio) wide = Math.max(wide, tile.width);
+  return wide;
+}
+
+/**
+ * tint paints a bin where it lies on the screen, a pixel wide at least, unless something denser has its pixels.
+ * @param {number} base
+ * @param {number} x0
+ * @param {number} x1
+ * @param {number} name
+ * @param {number} alpha
+ */
+function tint(base, x0, x1, name, alpha) {
+  const color = Colors.faded(Colors.packed(name), alpha), first = Math.max(0, Math.round(x0)), end = Math.min(width, Math.max(first + 1, Math.round(x1)));
+  for (let p = base + first; p < base + end; p++) if (pixels[p] >>> 24 <= alpha) pixels[p] = color;
+}
+
+/**
  * slices paints one depth of a row. label is told of those that are wide enough to be named.
  * @param {Piece[]} plan
  * @param {number} number
@@ -207,11 +235,14 @@ const darker = (c) => ((c & 0xff000000) | ((c >>> 1) & 0x7f7f7f)) >>> 0;
  * @param {(x0: number, x1: number, name: number) => void} label
  */
 export function slices(plan, number, ratio, hidden, label) {
-  const base = take(1), gap = Math.max(1, Math.round(ratio));
+  const base = take(1), gap = Math.max(1, Math.round(ratio)), wide = binned(plan, number, Decode.BinnedSlices, ratio);
   for (const piece of plan) {
     const { tile, from, to, k, x, stop = Infinity } = piece, lane = tile.lanes.get(number);
     if (!lane) continue;
+    const shade = (/** @type {number} */ name, /** @type {number} */ busy, /** @type {number} */ x0, /** @type {number} */ x1) =>
+      tint(base, x0, x1, name, 60 + Math.round(195 * Math.min(1, busy)));
     if (lane.mode === Decode.Slices) {
+      const tally = wide ? new Tally(wide, piece, shade) : null;
       const { at, length, name, flags } = lane;
       let i = after(at, lane.n, from);
       if (i > 0 && at[i - 1] + length[i - 1] > from) i--;
@@ -220,6 +251,7 @@ export function slices(plan, number, ratio, hidden, label) {
         const right = x + (Math.min(at[i] + length[i], to) - from) * k;
         const x0 = Math.max(0, Math.round(x + (Math.max(at[i], from) - from) * k)), x1 = Math.min(width, Math.max(x0 + 1, Math.round(right)));
         if (x0 >= width || x1 <= 0) continue;
+        if (tally && length[i] < wide && !flags[i]) { tally.slice(at[i], length[i], name[i]); continue; }
         const color = Colors.packed(name[i]);
         fill(base + x0, base + x1, color);
         if (x1 - x0 > 3 * gap && at[i] >= from) short(base + x0, base + x0 + gap, darker(color));
@@ -230,11 +262,10 @@ export function slices(plan, number, ratio, hidden, label) {
           if (end - x0 > 22 * ratio) label(x0, end, name[i]);
         }
       }
+      tally?.paint();
     } else if (lane.mode === Decode.BinnedSlices) {
       bins(lane, tile, from, to, k, x, (/** @type {number} */ i, /** @type {number} */ x0, /** @type {number} */ x1) => {
-        if (hidden.has(lane.name[i])) return;
-        const alpha = 60 + Math.round(lane.busy[i] * 195 / 255), color = Colors.faded(Colors.packed(lane.name[i]), alpha);
-        for (let p = base + x0; p < base + x1; p++) if (pixels[p] >>> 24 <= alpha) pixels[p] = color;
+        if (!hidden.has(lane.name[i])) shade(lane.name[i], lane.busy[i] / 255, x0, x1);
       });
     }
   }
@@ -287,25 +318,26 @@ export function bins(lane, tile, from, to, k, x, paint) {
  * @param {(x0: number, x1: number, name: number) => void} label
  */
 export function instants(plan, number, ratio, hidden, label) {
-  const base = take(1), tick = Math.max(1, Math.round(1.5 * ratio));
-  for (const { tile, from, to, k, x, stop = Infinity } of plan) {
-    const lane = tile.lanes.get(number);
+  const base = take(1), tick = Math.max(1, Math.round(1.5 * ratio)), wide = binned(plan, number, Decode.BinnedInstants, ratio);
+  const shade = (/** @type {number} */ name, /** @type {number} */ count, /** @type {number} */ x0, /** @type {number} */ x1) =>
+    tint(base, x0, x1, name, Math.min(255, 150 + Math.round(26 * Math.log2(count))));
+  for (const piece of plan) {
+    const { tile, from, to, k, x, stop = Infinity } = piece, lane = tile.lanes.get(number);
     if (!lane) continue;
     if (lane.mode === Decode.Instants) {
-      const { at, name } = lane;
+      const { at, name } = lane, tally = wide ? new Tally(wide, piece, shade) : null;
       for (let i = after(at, lane.n, from); i < lane.n && at[i] < to; i++) {
         if (hidden.has(name[i])) continue;
         const x0 = Math.round(x + (at[i] - from) * k), next = x + (Math.min(stop, i + 1 < lane.n ? at[i + 1] : Math.max(tile.to, to)) - from) * k;
         if (x0 < 0 || x0 >= width) continue;
-        short(base + x0, base + Math.min(width, x0 + tick), Colors.packed(name[i]));
+        if (tally) tally.add(Math.floor(at[i] / wide), 1, name[i]);
+        else short(base + x0, base + Math.min(width, x0 + tick), Colors.packed(name[i]));
         if (next - x0 > 26 * ratio) label(x0 + tick, Math.min(next, width + 200), name[i]);
       }
+      tally?.paint();
     } else if (lane.mode === Decode.BinnedInstants) {
       bins(lane, tile, from, to, k, x, (/** @type {number} */ i, /** @type {number} */ x0, /** @type {number} */ x1) => {
-        if (hidden.has(lane.name[i])) return;
-        const alpha = Math.min(255, 110 + Math.round(32 * Math.log2(lane.count[i])));
-        const color = Colors.faded(Colors.packed(lane.name[i]), alpha);
-        for (let p = base + x0; p < base + x1; p++) if (pixels[p] >>> 24 <= alpha) pixels[p] = color;
+        if (!hidden.has(lane.name[i])) shade(lane.name[i], lane.count[i], x0, x1);
       });
     }
   }

@@ -31,7 +31,7 @@ export function open(origin) {
  */
 export function duration(ns) {
   const size = Math.abs(ns);
-  if (size < 999.5) return minus(`${Number.isInteger(ns) ? ns : ns.toFixed(size < 10 ? 1 : 0)} ns`);
+  if (size < 999.5) return minus(`${Number.isInteger(ns) ? ns : size < 0.1 ? ns.toPrecision(1) : ns.toFixed(size < 10 ? 1 : 0)} ns`);
   let i = 1;
   while (i < units.length - 1 && size >= (i < 3 ? 999.95 * units[i][1] : 2 * units[i + 1][1])) i++;
   const v = ns / units[i][1], a = Math.abs(v);
