@@ -128,12 +128,17 @@ func (p *panelPage) box(selector string) (b struct{ X, Y, Width, Height float64 
 // file writes a timeline as one file and opens it from the disk.
 func (b *panelBrowser) file(t *testing.T, d view.Data, scheme, fragment string) *panelPage {
 	t.Helper()
+	return b.fileOf(t, d, view.Options{}, scheme, fragment)
+}
+
+func (b *panelBrowser) fileOf(t *testing.T, d view.Data, o view.Options, scheme, fragment string) *panelPage {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "timeline.html")
 	f, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := view.WriteFile(f, d, view.Options{}); err != nil {
+	if err := view.WriteFile(f, d, o); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {

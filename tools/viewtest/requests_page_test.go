@@ -4,9 +4,11 @@ package viewtest
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
+	"meridian/internal/show/index"
 	"meridian/internal/show/index/indextest"
 	"meridian/internal/show/view"
 )
@@ -18,6 +20,7 @@ func TestRequests(t *testing.T) {
 		{"TheSlowestRequestIsFoundWithItsCause", b.TheSlowestRequestIsFoundWithItsCause},
 		{"RequestsAreSortedFilteredAndCounted", b.RequestsAreSortedFilteredAndCounted},
 		{"NumbersOfAStretchAreCompleteAndSaved", b.NumbersOfAStretchAreCompleteAndSaved},
+		{"AFileCountsAsTheServerDoes", b.AFileCountsAsTheServerDoes},
 		{"WaitsForLocksAndForPacketsSentAgainAreSaidInWords", b.WaitsForLocksAndForPacketsSentAgainAreSaidInWords},
 		{"WhatIsNotSureOfAPathIsNotSaidAsIfItWere", b.WhatIsNotSureOfAPathIsNotSaidAsIfItWere},
 		{"WhatTheBoundsLeaveOpenIsSaidToBeUndecided", b.WhatTheBoundsLeaveOpenIsSaidToBeUndecided},
@@ -149,4 +152,72 @@ func (b *panelBrowser) NumbersOfAStretchAreCompleteAndSaved(t *testing.T) {
 	p.shots("numbers")
 	p.typed("#filter", "db")
 	p.until(`document.querySelector("#panel-numbers .said").textContent.endsWith("all of it, 1 name and 0 messages; 2 rows hidden or filtered out.")`, "the filter of rows is not heeded")
+}
+
+// AFileCountsAsTheServerDoes compares all numbers; percentiles of the server are exact to 1/32. A file that holds a part says so, and
+// tables that nothing was counted for claim nothing.
+func (b *panelBrowser) AFileCountsAsTheServerDoes(t *testing.T) {
+	const numbers = `meridian.data.questions().numbers(%d, %d, %q).then((n) => ({ names: n.names, links: n.links, skipped: n.skipped ?? {} }), (e) => ({ why: e.message }))`
+	type counted struct {
+		Names   []index.NameNumbers
+		Links   []index.LinkNumbers
+		Skipped map[string]int64
+		Why     string
+	}
+	for name, c := range map[string]struct {
+		data   view.Data
+		asks   [][2]int64
+		rows   string
+		counts int // of the answers of the file
+	}{
+		"shop":   {timelineOf(t, indextest.Shop(t, "")), [][2]int64{{0, 1 << 40}, {1_000_000, 2_000_000}, {149_000_000, 149_000_001}}, "1", 3},
+		"folded": {foldedTimeline(t), [][2]int64{{0, 1 << 40}, {2_500_500, 2_501_500}, {95_000_250, 95_700_000}}, "0", 3},
+		"busy":   {busyTimeline(t, 60_000), [][2]int64{{0, 1 << 40}, {0, 2_000_000}, {50_000_000, 51_000_000}}, "2", -1},
+	} {
+		served, file := b.serve(t, c.data, "light", ""), b.file(t, c.data, "light", "")
+		answers := 0
+		for _, stretch := range c.asks {
+			for _, without := range []string{"", c.rows} {
+				ask := fmt.Sprintf(numbers, stretch[0], stretch[1], without)
+				want, got := value[counted](served.logic, ask), value[counted](file.logic, ask)
+				if got.Why != "" {
+					if !strings.HasPrefix(got.Why, "This file does not hold all events of the stretch, so nothing is counted") {
+						t.Errorf("%s, %v: %s", name, stretch, got.Why)
+					}
+					continue
+				}
+				answers++
+				near := func(a, b index.Lengths) bool {
+					ok := a.Least == b.Least && a.Greatest == b.Greatest
+					for _, p := range [][2]int64{{a.P50, b.P50}, {a.P90, b.P90}, {a.P99, b.P99}} {
+						ok = ok && p[0] <= p[1] && 32*(p[1]-p[0]) <= max(p[0], -p[0], p[1], -p[1], 32)
+					}
+					return ok
+				}
+				for i := range want.Names {
+					if i < len(got.Names) && near(got.Names[i].Lengths, want.Names[i].Lengths) {
+						got.Names[i].Lengths = want.Names[i].Lengths
+					}
+				}
+				for i := range want.Links {
+					if i < len(got.Links) && near(got.Links[i].Lengths, want.Links[i].Lengths) {
+						got.Links[i].Lengths = want.Links[i].Lengths
+					}
+				}
+				if !reflect.DeepEqual(got, want) {
+					t.Errorf("%s, %v without %q: the file counts\n%+v, the server\n%+v", name, stretch, without, got, want)
+				}
+			}
+		}
+		if c.counts >= 0 && answers != 2*c.counts {
+			t.Errorf("%s: the file answers %d of %d", name, answers, 2*c.counts)
+		}
+		t.Logf("%s: %d answers", name, answers)
+	}
+	p := b.fileOf(t, busyTimeline(t, 60_000), view.Options{Budget: 300_000}, "light", "")
+	p.key("y")
+	p.until(`document.querySelector("#panel-numbers .said").textContent.includes("does not hold all")`, "it is not said that nothing is counted")
+	if got := p.text(); strings.Contains(got, "Nothing happened") || strings.Contains(got, "No messages") {
+		t.Errorf("a table that nothing was counted for claims\n%s", got)
+	}
 }

@@ -95,7 +95,8 @@ const page = 200; // rows that a table shows at once; more come at a press
  * table makes an accessible table: {caption, columns, rows, pick, sort, empty}. A column is {title, text(row), node(row),
  * value(row): what to sort by, number: right-aligned}. With pick, the first column is a button that goes there, and so is
  * a click anywhere on the row. The table's own update(rows, left) replaces what it shows,
- * left of which are not held: sorting a column says so. mark(row) says which one is current.
+ * left of which are not held: sorting a column says so; update([], 0, words) says something else than `empty`, such as nothing while it is
+ * not known what there is. mark(row) says which one is current.
  * @template R
  * @param {TableOptions<R>} options
  * @returns {Sheet<R>}
@@ -165,8 +166,9 @@ export function table({ caption, columns, rows, pick = null, sort = null, empty 
     more.textContent = `show more (${grouped(lines.length - shown)} left)`;
   }
 
-  whole.update = (/** @type {R[]} */ rows, left = 0) => {
+  whole.update = (/** @type {R[]} */ rows, left = 0, words = empty) => {
     all = rows;
+    none.textContent = words;
     shown = page;
     partial.hidden = left <= 0;
     partial.textContent = left > 0 ? `A column sorts the ${grouped(rows.length)} listed here; ${grouped(left)} more are not.` : "";

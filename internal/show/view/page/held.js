@@ -1,8 +1,10 @@
 // held: the timeline that one file holds, in elements of the page (docs/viewer.md): what data.js asks where there is no server.
 
+import * as Count from "./count.js";
 import * as Data from "./data.js";
 import * as Decode from "./decode.js";
 import * as Query from "./query.js";
+import * as Share from "./share.js";
 
 /** @import { RequestQuery, TimelineRequest } from "./types.js" */
 
@@ -84,7 +86,11 @@ export const Held = {
     return { count: all.count, matched: chosen.length, held: all.requests.length, upTo: all.upTo, names: all.names, lost: all.lost, requests: chosen.slice(0, n), groups: all.groups.filter((/** @type {any} */ g) => holds(`${g.name} ${host(g.client)} ${host(g.server)}`)) };
   },
   async states() { throw new Error("One file does not hold all events; meridian view has states of threads."); },
-  async numbers() { throw new Error("One file does not hold all events, so nothing is counted; meridian view counts."); },
+  async numbers(/** @type {number} */ from, /** @type {number} */ to, /** @type {string} */ without) {
+    const found = await Count.numbers(from, to, new Set(Share.unranged(without, Data.about.rows.length)));
+    if (!found) throw new Error("This file does not hold all events of the stretch, so nothing is counted: choose a shorter one; meridian view counts all.");
+    return found;
+  },
   async path(/** @type {TimelineRequest} */ { id }) {
     const all = await this.part("requests", (/** @type {Uint8Array<ArrayBuffer>} */ bytes) => JSON.parse(new TextDecoder().decode(bytes)));
     const found = all.paths[id];

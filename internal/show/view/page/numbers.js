@@ -45,7 +45,7 @@ export function start() {
     ...percentiles.map(([key, title]) => ({ title, text: (/** @type {LinkNumbers} */ x) => App.duration(x[key]), value: (/** @type {LinkNumbers} */ x) => x[key], number: true })),
     { title: "certainly inverted", text: (x) => grouped(x.verdicts[4]), value: (x) => x.verdicts[4], number: true },
   ];
-  const names = table({ caption: "Names in the stretch", rows: /** @type {NameNumbers[]} */ ([]), columns: nameColumns, sort: { column: 3, down: true }, empty: "Nothing happened there.", pick: (x) => { App.reveal(x.row); App.focus(x.row); } });
+  const names = table({ caption: "Names in the stretch", rows: /** @type {NameNumbers[]} */ ([]), columns: nameColumns, sort: { column: 3, down: true }, empty: "", pick: (x) => { App.reveal(x.row); App.focus(x.row); } });
   /** @type {Column<StateSum>[]} */
   const stateColumns = [
     { title: "thread", text: (x) => where(x.row), value: (x) => where(x.row) },
@@ -57,9 +57,9 @@ export function start() {
     { title: "share", text: (x) => `${(100 * x.sum / span).toFixed(1)} %`, value: (x) => x.sum / span, number: true },
     { title: "longest", text: (x) => App.duration(x.longest), value: (x) => x.longest, number: true },
   ];
-  const states = table({ caption: "States of threads in the stretch", rows: /** @type {StateSum[]} */ ([]), columns: stateColumns, sort: { column: 5, down: true }, empty: "No states of threads.", pick: (x) => { App.reveal(x.row); App.focus(x.row); } });
+  const states = table({ caption: "States of threads in the stretch", rows: /** @type {StateSum[]} */ ([]), columns: stateColumns, sort: { column: 5, down: true }, empty: "", pick: (x) => { App.reveal(x.row); App.focus(x.row); } });
   const statesSaid = make("output", { class: "said", "aria-live": "off" });
-  const links = table({ caption: "Links in the stretch", rows: /** @type {LinkNumbers[]} */ ([]), columns: linkColumns, sort: { column: 2, down: true }, empty: "No messages." });
+  const links = table({ caption: "Links in the stretch", rows: /** @type {LinkNumbers[]} */ ([]), columns: linkColumns, sort: { column: 2, down: true }, empty: "" });
 
   function bounds() {
     if (stretch.list.value === "all") return [0, App.about.span + 1];
@@ -80,7 +80,7 @@ export function start() {
       const found = /** @type {ThreadStates} */ (await App.data.questions().states(from, to, Share.ranges(without)));
       if (mine !== asked) return;
       span = to - from;
-      states.update(found.states, found.left);
+      states.update(found.states, found.left, "No states of threads.");
       statesSaid.textContent = [found.none ?? `${plural(found.threads, "thread")}: what is listed sums to the whole stretch for each.`, found.unrecorded && found.threads ? ` ${plural(found.unrecorded, "thread")} of hosts without switches left out.` : "",
         found.left ? ` The least ${grouped(found.left)} entries are left out.` : "", found.upTo ? ` There are too many events: none after ${Time.since(found.upTo)} was read.` : "", found.since ? ` Known from ${Time.since(found.since)} on.` : ""].join("");
     } catch (/** @type {any} */ error) {
@@ -90,10 +90,24 @@ export function start() {
     }
   }
 
+  /**
+   * none says why nothing is counted, and takes away what was.
+   * @param {string} why
+   * @param {boolean} [threads] neither are states of threads
+   */
+  function none(why, threads = false) {
+    said.textContent = why;
+    names.update([]);
+    links.update([]);
+    if (!threads) return;
+    states.update([]);
+    statesSaid.textContent = "";
+  }
+
   async function fill(quiet = false) {
     const mine = ++asked, [a, b] = bounds(), from = Math.max(0, Math.floor(a)), to = Math.max(from + 1, Math.min(App.about.span + 1, Math.ceil(b))), without = left();
-    if (stretch.list.value === "measure" && !Measure.ends) { said.textContent = "Measure a stretch first: hold Shift and drag."; return; }
-    if (App.view.raw) { said.textContent = "In raw time each host has a stretch of its own: turn raw time off."; return; }
+    if (stretch.list.value === "measure" && !Measure.ends) return none("Measure a stretch first: hold Shift and drag.", true);
+    if (App.view.raw) return none("In raw time each host has a stretch of its own: turn raw time off.", true);
     said.setAttribute("aria-live", quiet ? "off" : "polite");
     if (!quiet) said.textContent = "counting…";
     fillStates(mine, from, to, without);
@@ -102,13 +116,13 @@ export function start() {
       if (mine !== asked) return;
       span = to - from;
       const cut = (/** @type {unknown[]} */ list) => (list.length >= listed ? found.left : 0);
-      names.update(found.names, cut(found.names));
-      links.update(found.links, cut(found.links));
+      names.update(found.names, cut(found.names), found.none ? "" : "Nothing happened there.");
+      links.update(found.links, cut(found.links), found.none ? "" : "No messages.");
       const values = found.skipped?.counter ?? 0, messages = found.links.reduce((sum, l) => sum + l.count, 0);
       said.textContent = found.none ?? [`From ${Time.since(from)}, ${App.duration(span)}: all of it, ${plural(found.names.length, "name")} and ${plural(messages, "message")}`, without.length ? `; ${plural(without.length, "row")} hidden or filtered out` : "",
         values ? `; ${plural(values, "value")} of counters are not counted here` : "", found.left ? `; the least ${grouped(found.left)} entries are left out` : "", found.gone ? `; of ${App.duration(found.gone)} the index has nothing any more` : "", "."].join("");
     } catch (/** @type {any} */ error) {
-      if (mine === asked) said.textContent = error.message;
+      if (mine === asked) none(error.message);
     }
   }
   const save = (/** @type {string} */ name, /** @type {any} */ columns, /** @type {any} */ sheet) => button("CSV", () => Save.text(`${name}.csv`, Save.csv(columns, sheet.order())), { "aria-label": `save ${name} as CSV` });

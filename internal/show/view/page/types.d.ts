@@ -673,7 +673,7 @@ export interface TableOptions<R> {
 
 /** A table in its frame. */
 export interface Sheet<R> extends HTMLElement {
-  update(rows: R[], left?: number): void; // left: how many more there are, which are not listed
+  update(rows: R[], left?: number, words?: string): void; // left: how many more there are, which are not listed
   order(): R[];
   mark(row: R | null, scroll?: boolean): void;
 }
