@@ -5,6 +5,7 @@ package viewtest
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,6 +21,7 @@ func TestRequests(t *testing.T) {
 		{"TheSlowestRequestIsFoundWithItsCause", b.TheSlowestRequestIsFoundWithItsCause},
 		{"RequestsAreSortedFilteredAndCounted", b.RequestsAreSortedFilteredAndCounted},
 		{"NumbersOfAStretchAreCompleteAndSaved", b.NumbersOfAStretchAreCompleteAndSaved},
+		{"LinksOfPacketsHaveTheirBytes", b.LinksOfPacketsHaveTheirBytes},
 		{"AFileCountsAsTheServerDoes", b.AFileCountsAsTheServerDoes},
 		{"WaitsForLocksAndForPacketsSentAgainAreSaidInWords", b.WaitsForLocksAndForPacketsSentAgainAreSaidInWords},
 		{"WhatIsNotSureOfAPathIsNotSaidAsIfItWere", b.WhatIsNotSureOfAPathIsNotSaidAsIfItWere},
@@ -220,4 +222,32 @@ func (b *panelBrowser) AFileCountsAsTheServerDoes(t *testing.T) {
 	if got := p.text(); strings.Contains(got, "Nothing happened") || strings.Contains(got, "No messages") {
 		t.Errorf("a table that nothing was counted for claims\n%s", got)
 	}
+}
+
+// packeted is a shop whose messages were packets.
+type packeted struct{ *view.Timeline }
+
+func (p packeted) About() *index.About {
+	a := *p.Timeline.About()
+	a.Rows = slices.Clone(a.Rows)
+	for i := range a.Rows {
+		a.Rows[i].Kind = "messages"
+	}
+	return &a
+}
+
+func (packeted) Traffic(from, to int64) (*view.Traffic, error) {
+	return &view.Traffic{Ways: []view.Way{{From: 0, To: 1, Bytes: to - from}}, UpTo: 5e6}, nil
+}
+
+func (b *panelBrowser) LinksOfPacketsHaveTheirBytes(t *testing.T) {
+	const heads, cells = `[...document.querySelectorAll("#panel-numbers table")[2].querySelectorAll("th[scope=col]")].filter((e) => !e.hidden).map((e) => e.textContent).join(",")`,
+		`[...document.querySelectorAll("#panel-numbers table")[2].tBodies[0].rows].map((r) => r.cells[3].textContent).filter(Boolean).join(",")`
+	p := b.serve(t, packeted{timelineOf(t, indextest.Shop(t, ""))}, "light", "#v=1&t=0,149000000")
+	p.key("y")
+	p.until(heads+`.startsWith("from,to,messages,TCP bytes,p50") && `+cells+` === "149\u2009000\u2009000"`, "the bytes are not told")
+	p.until(`/TCP bytes are the payload .* There are too many packets: none after \+5\.000000 ms was read/.test(document.querySelector("#panel-numbers").innerText)`, "it is not said how far the bytes go")
+	q := b.serve(t, timelineOf(t, indextest.Shop(t, "")), "light", "#v=1&t=0,149000000")
+	q.key("y")
+	q.until(heads+`.startsWith("from,to,messages,p50")`, "a column without bytes is shown")
 }

@@ -43,7 +43,8 @@ type causes struct {
 	upTo          int64         // the instant after which no packet was read, 0 if all were
 	first         int64         // event from which on requests are found
 	lost          *Lost
-	since         int64 // its instant, 0 if it is the first of all
+	traffic       map[[2]int]*arrivals // by the hosts of both ends
+	since         int64                // its instant, 0 if it is the first of all
 }
 
 // groupKey is what like requests have in common.
@@ -94,6 +95,7 @@ func (c *causes) build(t causeSource) error {
 		w.replace(m)
 		m.Found = w.requests(c.text)
 		c.lost = lostOf(w.set.Unanswered())
+		c.traffic = w.traffic()
 	}
 	if err := c.ends(); err != nil {
 		return err

@@ -42,7 +42,7 @@ func HandlerWithNotes(data Data, notes *NoteFile) http.Handler {
 	mux.HandleFunc("/favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	for name, answer := range map[string]func(context.Context, url.Values) ([]byte, string, error){
 		"about": h.about, "tiles": h.tiles, "events": h.events, "search": h.search, "violations": h.violations, "plots": h.plots,
-		"requests": h.requests, "path": h.path, "numbers": h.numbers, "states": h.states, "against": h.against, "messages": h.messages,
+		"requests": h.requests, "path": h.path, "numbers": h.numbers, "states": h.states, "against": h.against, "messages": h.messages, "traffic": h.traffic,
 	} {
 		mux.HandleFunc("/api/"+name, func(w http.ResponseWriter, r *http.Request) {
 			query, err := url.ParseQuery(r.URL.RawQuery)

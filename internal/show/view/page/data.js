@@ -80,6 +80,7 @@ const Served = {
   search(/** @type {any} */ q, /** @type {number} */ after, /** @type {number} */ limit) { return this.json("search", { q, after, limit }); },
   requests(/** @type {any} */ query) { return this.json("requests", query); },
   states(/** @type {number} */ from, /** @type {number} */ to, /** @type {string} */ without) { return this.json("states", { from, to, ...(without ? { without } : {}) }); },
+  traffic(/** @type {number} */ from, /** @type {number} */ to) { return this.json("traffic", { from, to }); },
   numbers(/** @type {number} */ from, /** @type {number} */ to, /** @type {string} */ without) { return this.json("numbers", { from, to, ...(without ? { without } : {}) }); },
   // The number of a request changes while the timeline grows, those of its events do not.
   path(/** @type {TimelineRequest} */ { id, event, last }) { return this.json("path", about.live ? { request: id, event, last } : { request: id }); },

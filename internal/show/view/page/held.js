@@ -86,6 +86,7 @@ export const Held = {
     return { count: all.count, matched: chosen.length, held: all.requests.length, upTo: all.upTo, names: all.names, lost: all.lost, requests: chosen.slice(0, n), groups: all.groups.filter((/** @type {any} */ g) => holds(`${g.name} ${host(g.client)} ${host(g.server)}`)) };
   },
   async states() { throw new Error("One file does not hold all events; meridian view has states of threads."); },
+  async traffic() { return { ways: [], none: "One file does not hold all packets; meridian view adds their bytes up." }; },
   async numbers(/** @type {number} */ from, /** @type {number} */ to, /** @type {string} */ without) {
     const found = await Count.numbers(from, to, new Set(Share.unranged(without, Data.about.rows.length)));
     if (!found) throw new Error("This file does not hold all events of the stretch, so nothing is counted: choose a shorter one; meridian view counts all.");

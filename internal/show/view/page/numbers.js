@@ -11,7 +11,7 @@ import * as Save from "./save.js";
 import * as Share from "./share.js";
 import * as Time from "./time.js";
 
-/** @import { Column, LinkNumbers, NameNumbers, StateSum, StretchNumbers, ThreadStates } from "./types.js" */
+/** @import { Column, LinkNumbers, NameNumbers, StateSum, StretchNumbers, ThreadStates, Traffic } from "./types.js" */
 
 const listed = 5000; // names or links that the server lists at most
 
@@ -42,6 +42,7 @@ export function start() {
     { title: "from", text: (x) => where(x.from), value: (x) => where(x.from) },
     { title: "to", text: (x) => where(x.to), value: (x) => where(x.to) },
     { title: "messages", text: (x) => grouped(x.count), value: (x) => x.count, number: true },
+    { title: "TCP bytes", text: (x) => (x.bytes === undefined ? "" : grouped(x.bytes)), value: (x) => x.bytes ?? -1, number: true, spare: true },
     ...percentiles.map(([key, title]) => ({ title, text: (/** @type {LinkNumbers} */ x) => App.duration(x[key]), value: (/** @type {LinkNumbers} */ x) => x[key], number: true })),
     { title: "certainly inverted", text: (x) => grouped(x.verdicts[4]), value: (x) => x.verdicts[4], number: true },
   ];
@@ -60,6 +61,8 @@ export function start() {
   const states = table({ caption: "States of threads in the stretch", rows: /** @type {StateSum[]} */ ([]), columns: stateColumns, sort: { column: 5, down: true }, empty: "", pick: (x) => { App.reveal(x.row); App.focus(x.row); } });
   const statesSaid = make("output", { class: "said", "aria-live": "off" });
   const links = table({ caption: "Links in the stretch", rows: /** @type {LinkNumbers[]} */ ([]), columns: linkColumns, sort: { column: 2, down: true }, empty: "" });
+
+  const bytesSaid = make("p", { class: "note" });
 
   function bounds() {
     if (stretch.list.value === "all") return [0, App.about.span + 1];
@@ -91,6 +94,32 @@ export function start() {
   }
 
   /**
+   * fillTraffic adds the bytes to links between rows of packets' messages, of which there is one between two hosts.
+   * @param {number} mine
+   * @param {number} from
+   * @param {number} to
+   * @param {LinkNumbers[]} list
+   * @param {number} cut
+   */
+  async function fillTraffic(mine, from, to, list, cut) {
+    const host = (/** @type {number} */ row) => App.about.rows[row].host, packets = list.filter((l) => [l.from, l.to].every((row) => App.about.rows[row].kind === "messages"));
+    bytesSaid.textContent = "";
+    if (!packets.length) return;
+    let words;
+    try {
+      const found = /** @type {Traffic} */ (await App.data.questions().traffic(from, to));
+      if (mine !== asked) return;
+      for (const l of packets) l.bytes = found.ways.find((w) => w.from === host(l.from) && w.to === host(l.to))?.bytes;
+      words = found.none ?? ["TCP bytes are the payload of packets that arrived in the stretch, of those that both ends recorded; what was sent again counts once.",
+        found.upTo && found.upTo < to ? ` There are too many packets: none after ${Time.since(found.upTo)} was read.` : "", found.since && found.since > from ? ` Known from ${Time.since(found.since)} on.` : ""].join("");
+      if (packets.some((l) => l.bytes !== undefined)) links.update(list, cut);
+    } catch (/** @type {any} */ error) {
+      words = error.message;
+    }
+    if (mine === asked) bytesSaid.textContent = words;
+  }
+
+  /**
    * none says why nothing is counted, and takes away what was.
    * @param {string} why
    * @param {boolean} [threads] neither are states of threads
@@ -99,6 +128,7 @@ export function start() {
     said.textContent = why;
     names.update([]);
     links.update([]);
+    bytesSaid.textContent = "";
     if (!threads) return;
     states.update([]);
     statesSaid.textContent = "";
@@ -118,6 +148,7 @@ export function start() {
       const cut = (/** @type {unknown[]} */ list) => (list.length >= listed ? found.left : 0);
       names.update(found.names, cut(found.names), found.none ? "" : "Nothing happened there.");
       links.update(found.links, cut(found.links), found.none ? "" : "No messages.");
+      fillTraffic(mine, from, to, found.links, cut(found.links));
       const values = found.skipped?.counter ?? 0, messages = found.links.reduce((sum, l) => sum + l.count, 0);
       said.textContent = found.none ?? [`From ${Time.since(from)}, ${App.duration(span)}: all of it, ${plural(found.names.length, "name")} and ${plural(messages, "message")}`, without.length ? `; ${plural(without.length, "row")} hidden or filtered out` : "",
         values ? `; ${plural(values, "value")} of counters are not counted here` : "", found.left ? `; the least ${grouped(found.left)} entries are left out` : "", found.gone ? `; of ${App.duration(found.gone)} the index has nothing any more` : "", "."].join("");
@@ -130,7 +161,7 @@ export function start() {
     section("By name", make("p", { class: "buttons" }, save("names", nameColumns, names)), names),
     section("States of threads", make("p", { class: "buttons" }, save("states", stateColumns, states)), statesSaid, states),
     section("By link", make("p", { class: "buttons" }, save("links", linkColumns, links)), links,
-      make("p", { class: "note" }, `Delays are by the estimate of the clocks; none truly is below ${Time.brief(Relation.least())}. The panel Delays has their bounds.`)));
+      bytesSaid, make("p", { class: "note" }, `Delays are by the estimate of the clocks; none truly is below ${Time.brief(Relation.least())}. The panel Delays has their bounds.`)));
   const later = () => { clearTimeout(pending); if (open) pending = setTimeout(fill, 300); };
   App.on("panel", (id, yes) => { const was = open; open = id === "numbers" && yes; if (open && !was) fill(); });
   for (const event of ["view", "hidden", "raw", "measure", "filter"]) App.on(event, later);

@@ -483,6 +483,7 @@ export interface LinkNumbers extends Lengths {
   to: number;
   count: number;
   verdicts: number[];
+  bytes?: number; // payload of TCP, where it is known
 }
 
 /** What happened in a stretch, as numbers. */
@@ -493,6 +494,14 @@ export interface StretchNumbers {
   skipped?: Record<string, number>;
   gone?: number; // ns of the stretch of which the index has nothing any more
   none?: string; // why nothing is counted
+}
+
+/** How much payload of TCP arrived in a stretch, by hosts. */
+export interface Traffic {
+  ways: { from: number; to: number; bytes: number }[];
+  upTo?: number;
+  since?: number;
+  none?: string; // why there is none
 }
 
 /** What a thread did within a stretch. */
@@ -852,6 +861,7 @@ export interface DataSource {
   messages(query: Record<string, number>): Promise<DelayedMessages>;
   numbers(from: number, to: number, without: string): Promise<StretchNumbers>;
   states(from: number, to: number, without: string): Promise<ThreadStates>;
+  traffic(from: number, to: number): Promise<Traffic>;
   notes?(): Promise<NotesFile>; // a server's alone
   keepNotes?(held: Pick<NotesFile, "version" | "notes">): Promise<NotesFile>;
 }
