@@ -46,3 +46,9 @@ func TestEveryMoveIsDrawnServedAndInOneFile(t *testing.T) {
 		}
 	}
 }
+
+func TestRequestsAreComparedWithTheIndexAlone(t *testing.T) {
+	if _, err := requestsOf(5_000); err != nil {
+		t.Error(err)
+	}
+}

@@ -22,7 +22,7 @@ type logic struct {
 }
 
 // tested are the modules that load loads; scripts know them by these names.
-var tested = []string{"Time", "Elements", "Decode", "Query", "Held", "Data", "Tables", "Details", "Order", "Measure", "Relation", "Why", "Between", "Path", "Save", "History", "Search", "Violations", "Clocks", "Delays", "Chain", "Switches", "Perfetto", "Share", "Help", "Ribbons", "Layout", "Idle", "Notes", "Gaps"}
+var tested = []string{"Time", "Elements", "Decode", "Query", "Held", "Data", "Tables", "Details", "Order", "Measure", "Relation", "Why", "Between", "Path", "Save", "History", "Search", "Violations", "Clocks", "Delays", "Chain", "Switches", "Perfetto", "Share", "Ranges", "Count", "Tally", "Help", "Ribbons", "Layout", "Idle", "Notes", "Gaps"}
 
 // load loads the tested modules into an empty page. Every other module that they import, and App, is the global variable of
 // that name, which a script sets as it needs it: App is an empty object at first.

@@ -431,7 +431,7 @@ func (b *panelBrowser) ASharedAddressBringsBackTheViewAndNothingThatDoesNotFit(t
 		const s = { from: -1.5, to: 2e9, raw: true, a: 7, b: null, hidden: { hosts: [1], rows: [5, 0, 1, 2], classes: [], links: [2] }, collapsed: ["h1", "3", "k0.CPU, 1&2"], order: [5, 0, 1, 2, 4, 3], idle: true, notes: [{ at: 5, row: -1, text: "50 %, = & <b>:" }, { at: -2, to: 9, row: -1, text: "ü" }, { at: 7, row: 3, text: "c" }], q: "len>5 \"a|b\" ü#&=%" };
 		const r = Share.read("#" + Share.write(s), `+limits+`);
 		r.hidden.rows.sort(); s.hidden.rows.sort();
-		return [JSON.stringify(r) === JSON.stringify({ ...s, collapsed: r.collapsed }), JSON.stringify(r.collapsed), Share.ranges([1, 2, 3, 7, 9, 8])].join(" ");
+		return [JSON.stringify(r) === JSON.stringify({ ...s, collapsed: r.collapsed }), JSON.stringify(r.collapsed), Ranges.ranges([1, 2, 3, 7, 9, 8])].join(" ");
 	})()`)
 	if round != `true ["h1","3","k0.CPU, 1&2"] 1-3,7,9,8` {
 		t.Errorf("round trip %s", round)

@@ -51,7 +51,7 @@ func TestQuestionsAreAnsweredFromTheFirstView(t *testing.T) {
 		{"WhichClockIsWorstKnown", forty, func(a *asker) {
 			a.key("k")
 			a.until(`!document.getElementById("panel-clocks").hidden`, "clocks are not shown")
-		}, []string{"db client -350 us +1.2 ppm 50 us", "web client +2000 us +1.2 ppm 5 us"}},
+		}, []string{"db 50 us -350 us +1.2 ppm client", "web 5 us +2000 us +1.2 ppm client"}},
 		{"WhetherOneEventWasBeforeAnother", forty, func(a *asker) {
 			x, y := a.spot("worker", 5_200_000, -800_000, 40_800_000, onFirst)
 			a.press(x, y, 0)

@@ -42,9 +42,10 @@ export function draw() {
   for (const [x] of list) g.fillRect(Math.round(x * ratio) / ratio, height - 11, hair, 11);
   g.fillStyle = theme.text;
   for (const [x, text] of list) g.fillText(text, x + 4, height - 7);
-  const zero = anchor === 0 && !View.state.raw ? `0 = ${Time.full(0)}` : `0 = ${Time.full(anchor)}`;
+  const zero = `0 = ${Time.full(anchor)}`, raw = "raw: every host by its own clock", since = `origin ${Time.since(anchor)}`;
+  const notes = View.state.raw ? [`${zero}  ·  ${raw}`, raw] : anchor ? [`${zero}  ·  ${since}`, `0 = ${since}`] : [zero];
+  const note = notes.find((text) => g.measureText(text).width + 12 < width) ?? notes[notes.length - 1];
   g.fillStyle = theme.dim;
-  const note = View.state.raw ? `${zero}  ·  raw: every host by its own clock` : anchor ? `${zero}  ·  origin ${Time.since(anchor)}` : zero;
   g.fillText(note, 6, 14);
   const wide = `${Time.duration(View.state.to - View.state.from)} in sight`, w = g.measureText(wide).width;
   if (g.measureText(note).width + w + 40 < width) g.fillText(wide, width - w - 8, 14);

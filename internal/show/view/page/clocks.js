@@ -94,10 +94,10 @@ function hosts() {
     caption: "Hosts", rows: App.about.hosts, empty: "No hosts.",
     columns: [
       { title: "host", text: (h) => h.name, value: (h) => h.name },
-      { title: "reference", text: (h) => h.reference ?? "" },
+      { title: "bound", text: (h) => h.bound ?? "", number: true },
       { title: "offset", text: (h) => h.offset ?? "", number: true },
       { title: "skew", text: (h) => h.skew ?? "", number: true },
-      { title: "bound", text: (h) => h.bound ?? "", number: true },
+      { title: "reference", text: (h) => h.reference ?? "" },
       { title: "component", text: (h) => String(h.component), value: (h) => h.component, number: true },
       { title: "events", text: (h) => Elements.grouped(h.events ?? 0), value: (h) => h.events ?? 0, number: true },
       { title: "addresses", text: (h) => (h.addresses ?? []).join(" ") },
@@ -120,7 +120,7 @@ export function start() {
   pictures = make("div", { class: "figures" });
   const tell = () => told.replaceChildren(
     facts([about.method ? ["method", about.method] : null, about.assumption ? ["assumption", about.assumption] : null]),
-    ...(about.summary ?? "").split("\n").filter(Boolean).map((line) => make("p", { class: "dim" }, name(line))),
+    ...(about.summary ?? "").split("\n").filter((line) => line && !(about.assumption && line.includes(about.assumption))).map((line) => make("p", { class: "dim" }, name(line))),
     section("Hosts", hosts()),
     section("Why the bounds are as wide", reasons),
     about.pairs?.length ? section("Pairs", table({ caption: "Pairs of hosts", rows: about.pairs, columns: pairColumns.map((title, i) => ({ title, text: (p) => String(p[i] ?? ""), number: i > 1 && i !== 5, value: i < 2 ? (p) => String(p[i]) : undefined })) })) : "");

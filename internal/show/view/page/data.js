@@ -497,5 +497,4 @@ export const plots = () => again("plots");
  */
 export const questions = () => source;
 
-/** against is what differs from the other timeline. */
 export const against = () => source.json("against");

@@ -149,9 +149,35 @@ export function notice(line) {
     close.addEventListener("click", () => { box.replaceChildren(); box.hidden = true; App.redraw(); });
     box.append(close);
   }
-  /** @type {Element} */ (box.lastChild).before(make("p", "", line));
+  const said = make("p", "", line);
+  /** @type {Element} */ (box.lastChild).before(said);
   box.hidden = false;
   App.redraw();
+  return said;
+}
+
+const MaxWarnings = 3; // lines; the rest of more stands below a press
+
+/**
+ * warnings notices lines of the trace, of which many do not take the place of the timeline.
+ * @param {string[]} lines
+ */
+function warnings(lines) {
+  const box = byId("notice"), had = box.querySelectorAll(".warning").length;
+  const said = lines.map((line) => { const p = notice(line); p.classList.add("warning"); return p; });
+  if (had + said.length <= MaxWarnings) return;
+  let more = box.querySelector("details");
+  if (!more) {
+    more = document.createElement("details");
+    more.append(document.createElement("summary"));
+    more.addEventListener("toggle", () => App.redraw());
+    const all = box.querySelectorAll(".warning");
+    all[MaxWarnings - 2].after(more);
+    more.append(...[...all].slice(MaxWarnings - 1));
+  } else {
+    more.append(...said);
+  }
+  /** @type {Element} */ (more.firstChild).textContent = `${more.children.length - 1} more warnings`;
 }
 
 /**
@@ -202,12 +228,12 @@ const warned = new Set();
  * @param {About} about
  */
 export function warn(about) {
-  for (const line of [...(about.warnings ?? []), ...(about.left ?? [])]) {
-    const kind = about.live ? line.replace(/\d+/g, "#") : line;
-    if (about.live && warned.has(kind)) continue;
+  const fresh = [...(about.warnings ?? []), ...(about.left ?? [])].filter((line) => {
+    const kind = about.live ? line.replace(/\d+/g, "#") : line, known = about.live && warned.has(kind);
     warned.add(kind);
-    notice(line);
-  }
+    return !known;
+  });
+  if (fresh.length) warnings(fresh);
 }
 
 export function shown() { return byId("dock").hidden ? "" : current; }

@@ -4,7 +4,7 @@ import * as Count from "./count.js";
 import * as Data from "./data.js";
 import * as Decode from "./decode.js";
 import * as Query from "./query.js";
-import * as Share from "./share.js";
+import { unranged } from "./ranges.js";
 
 /** @import { RequestQuery, TimelineRequest } from "./types.js" */
 
@@ -88,7 +88,7 @@ export const Held = {
   async states() { throw new Error("One file does not hold all events; meridian view has states of threads."); },
   async traffic() { return { ways: [], none: "One file does not hold all packets; meridian view adds their bytes up." }; },
   async numbers(/** @type {number} */ from, /** @type {number} */ to, /** @type {string} */ without) {
-    const found = await Count.numbers(from, to, new Set(Share.unranged(without, Data.about.rows.length)));
+    const found = await Count.numbers(from, to, new Set(unranged(without, Data.about.rows.length)));
     if (!found) throw new Error("This file does not hold all events of the stretch, so nothing is counted: choose a shorter one; meridian view counts all.");
     return found;
   },

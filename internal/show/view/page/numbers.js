@@ -4,11 +4,11 @@
 import { App } from "./app.js";
 import { make, button, choice, section, table, grouped, plural } from "./elements.js";
 import * as Measure from "./measure.js";
+import { ranges } from "./ranges.js";
 import * as Relation from "./relation.js";
 import * as Renewal from "./renewal.js";
 import * as Rows from "./rows.js";
 import * as Save from "./save.js";
-import * as Share from "./share.js";
 import * as Time from "./time.js";
 
 /** @import { Column, LinkNumbers, NameNumbers, StateSum, StretchNumbers, ThreadStates, Traffic } from "./types.js" */
@@ -80,7 +80,7 @@ export function start() {
    */
   async function fillStates(mine, from, to, without) {
     try {
-      const found = /** @type {ThreadStates} */ (await App.data.questions().states(from, to, Share.ranges(without)));
+      const found = /** @type {ThreadStates} */ (await App.data.questions().states(from, to, ranges(without)));
       if (mine !== asked) return;
       span = to - from;
       states.update(found.states, found.left, "No states of threads.");
@@ -142,7 +142,7 @@ export function start() {
     if (!quiet) said.textContent = "counting…";
     fillStates(mine, from, to, without);
     try {
-      const found = /** @type {StretchNumbers} */ (await App.data.questions().numbers(from, to, Share.ranges(without)));
+      const found = /** @type {StretchNumbers} */ (await App.data.questions().numbers(from, to, ranges(without)));
       if (mine !== asked) return;
       span = to - from;
       const cut = (/** @type {unknown[]} */ list) => (list.length >= listed ? found.left : 0);
