@@ -83,7 +83,7 @@ export function start() {
       const found = /** @type {ThreadStates} */ (await App.data.questions().states(from, to, ranges(without)));
       if (mine !== asked) return;
       span = to - from;
-      states.update(found.states, found.left, "No states of threads.");
+      states.update(found.states, found.left, found.none ? "" : "No states of threads.");
       statesSaid.textContent = [found.none ?? `${plural(found.threads, "thread")}: what is listed sums to the whole stretch for each.`, found.unrecorded && found.threads ? ` ${plural(found.unrecorded, "thread")} of hosts without switches left out.` : "",
         found.left ? ` The least ${grouped(found.left)} entries are left out.` : "", found.upTo ? ` There are too many events: none after ${Time.since(found.upTo)} was read.` : "", found.since ? ` Known from ${Time.since(found.since)} on.` : ""].join("");
     } catch (/** @type {any} */ error) {
