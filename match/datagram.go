@@ -26,7 +26,8 @@ type datagramMatcher struct {
 	up, down           []acknowledgement
 	// What found no partner, without its length.
 	openUp, openDown []acknowledgement
-	beginnings       map[uint64]*beginning
+	beginnings       map[uint64]beginning
+	rooms            rooms
 }
 
 // datagram is what tells a datagram from others: with its length, and without.
@@ -45,20 +46,25 @@ type side struct {
 // match finds the messages of a conversation of datagrams whose near end is known.
 func (m *datagramMatcher) match(u *conversation, out *collector) {
 	limit := contentLimit(u, math.MaxInt)
+	m.rooms.begin(max(len(u.a.packets(u.flowA)), len(u.b.packets(u.flowB))), out.memory)
+	defer m.rooms.end()
+	m.seen.memory = m.rooms.memory
 	for d := range 2 {
 		up, down := side{u.a, u.flowA, d}, side{u.b, u.flowB, u.otherDirection(d)}
 		if (u.near > 0) != (d == 0) {
 			up, down = down, up
 		}
-		m.sent, m.came = up.datagrams(m.sent[:0], limit), down.datagrams(m.came[:0], limit)
+		m.sent, m.came = room(&m.rooms, &m.sent, up.longest(&m.rooms)), room(&m.rooms, &m.came, down.longest(&m.rooms))
+		m.sent, m.came = up.datagrams(m.sent, limit), down.datagrams(m.came, limit)
 		flow := &up.Flows[up.flow]
 		if servicePort(flow) > 0 {
 			m.join(up.index, down.index, flow.Protocol, servicePort(flow), out)
 			continue
 		}
 		sent, came := m.sent, m.came
+		m.someSent, m.someCame = room(&m.rooms, &m.someSent, len(sent)), room(&m.rooms, &m.someCame, len(came))
 		for size := range uint16(maxSize) {
-			m.sent, m.came = ofSize(m.someSent[:0], sent, size), ofSize(m.someCame[:0], came, size)
+			m.sent, m.came = ofSize(m.someSent[:0], sent, size, m.rooms.memory), ofSize(m.someCame[:0], came, size, m.rooms.memory)
 			m.someSent, m.someCame = m.sent, m.came
 			if len(m.sent)+len(m.came) > 0 {
 				m.join(up.index, down.index, flow.Protocol, size, out)
@@ -74,10 +80,12 @@ const maxSize = 33
 
 func sizeOf(p *trace.Packet) uint16 { return uint16(bits.Len32(p.Length)) }
 
-func ofSize(to, list []datagram, size uint16) []datagram {
-	for _, d := range list {
-		if d.size == size {
-			to = append(to, d)
+func ofSize(to, list []datagram, size uint16, memory trace.Memory) []datagram {
+	for from, until := range stretches(list, memory) {
+		for _, d := range list[from:until] {
+			if d.size == size {
+				to = append(to, d)
+			}
 		}
 	}
 	return to
@@ -115,10 +123,21 @@ func digestUpTo(p *trace.Packet, limit uint32) uint32 {
 	return p.Digest
 }
 
+// longest returns how many datagrams the side of a long conversation has at most.
+func (s side) longest(r *rooms) (n int) {
+	if r.memory != nil {
+		for p := range s.each(s.packets(s.flow)) {
+			if p.Kind == trace.Datagram && direction(p) == s.direction {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // datagrams appends the side's datagrams in file order.
 func (s side) datagrams(to []datagram, limit uint32) []datagram {
-	for _, n := range s.packets(s.flow) {
-		p := s.at(n)
+	for p := range s.each(s.packets(s.flow)) {
 		if p.Kind != trace.Datagram || direction(p) != s.direction {
 			continue
 		}
@@ -138,16 +157,20 @@ func contentKey(p *trace.Packet, digest uint32) uint64 {
 
 // join matches what was sent with what came. port is that of the service, or a size.
 func (m *datagramMatcher) join(from, to *index, protocol uint8, port uint16, out *collector) {
-	m.up, m.down = keysOfDatagrams(m.up[:0], m.sent), keysOfDatagrams(m.down[:0], m.came)
-	rest := &[2][]acknowledgement{m.openUp[:0], m.openDown[:0]}
+	m.up, m.down = room(&m.rooms, &m.up, len(m.sent)), room(&m.rooms, &m.down, len(m.came))
+	m.up, m.down = m.keys(m.up, m.sent), m.keys(m.down, m.came)
+	m.openUp, m.openDown = room(&m.rooms, &m.openUp, len(m.sent)), room(&m.rooms, &m.openDown, len(m.came))
+	rest := &[2][]acknowledgement{m.openUp, m.openDown}
 	k := kind{from: from, to: to, of: kindExact, protocol: protocol, port: port}
 	hasID := func(d datagram) bool { return d.id != 0 }
 	k.ids = slices.ContainsFunc(m.sent, hasID) || slices.ContainsFunc(m.came, hasID)
 	var exact *finding
 	out.offer(k, func(f *finding) {
 		exact = f
-		for i := range m.sent {
-			f.numbers.note(m.sent[i].id)
+		for from, to := range stretches(m.sent, m.rooms.memory) {
+			for i := from; i < to; i++ {
+				f.numbers.note(m.sent[i].id)
+			}
 		}
 		m.seen.join(m.up, m.down, f, func(end, place int) {
 			d := m.sent
@@ -172,9 +195,11 @@ func (m *datagramMatcher) join(from, to *index, protocol uint8, port uint16, out
 	})
 }
 
-func keysOfDatagrams(to []acknowledgement, list []datagram) []acknowledgement {
-	for _, d := range list {
-		to = append(to, acknowledgement{d.exact, d.time})
+func (m *datagramMatcher) keys(to []acknowledgement, list []datagram) []acknowledgement {
+	for from, until := range stretches(list, m.rooms.memory) {
+		for _, d := range list[from:until] {
+			to = append(to, acknowledgement{d.exact, d.time})
+		}
 	}
 	return to
 }
@@ -185,44 +210,71 @@ type beginning struct {
 	sent  clock.HostTime
 }
 
-// joinBeginnings matches what found no partner by its beginning, where no other datagram of either end begins so.
+// joinBeginnings matches what found no partner by its beginning, where no other datagram of either end begins so. As a table, it takes long
+// lists by parts of the keys' range.
 func (m *datagramMatcher) joinBeginnings(f *finding) {
 	if m.beginnings == nil {
-		m.beginnings = make(map[uint64]*beginning)
+		m.beginnings = make(map[uint64]beginning)
 	}
+	parts := uint64((len(m.openUp)+len(m.openDown))/most + 1)
+	for part := range parts {
+		m.joinBeginningsOf(f, func(key uint64) bool { return parts == 1 || key%parts == part })
+	}
+}
+
+// joinBeginningsOf does it for some keys.
+func (m *datagramMatcher) joinBeginningsOf(f *finding, in func(key uint64) bool) {
 	clear(m.beginnings)
+	memory := m.rooms.memory
 	for _, list := range [][]acknowledgement{m.openUp, m.openDown} {
-		for _, a := range list {
-			m.beginnings[a.key] = &beginning{}
+		for from, to := range stretches(list, memory) {
+			for _, a := range list[from:to] {
+				if in(a.key) {
+					m.beginnings[a.key] = beginning{}
+				}
+			}
 		}
 	}
 	for end, all := range [][]datagram{m.sent, m.came} {
-		for i := range all {
-			if b := m.beginnings[all[i].open]; b != nil {
-				b.count[end] = min(b.count[end]+1, maxCopies)
+		for from, to := range stretches(all, memory) {
+			for i := from; i < to; i++ {
+				if b, ok := m.beginnings[all[i].open]; ok {
+					b.count[end] = min(b.count[end]+1, maxCopies)
+					m.beginnings[all[i].open] = b
+				}
 			}
 		}
 	}
-	for _, a := range m.openUp {
-		m.beginnings[a.key].sent = a.time
+	for from, to := range stretches(m.openUp, memory) {
+		for _, a := range m.openUp[from:to] {
+			if b, ok := m.beginnings[a.key]; ok {
+				b.sent = a.time
+				m.beginnings[a.key] = b
+			}
+		}
 	}
 	for end, list := range [][]acknowledgement{m.openUp, m.openDown} {
 		var lone loneKeys
-		for _, a := range list {
-			b := m.beginnings[a.key]
-			if b.count[1-end] == 0 {
-				lone.wait(int(b.count[end]))
-				continue
-			}
-			lone.pass(&f.census, end)
-			if end == 0 {
-				continue
-			}
-			f.census.add(int(b.count[0]), int(b.count[1]))
-			if b.count == [2]uint8{1, 1} {
-				f.link.add(trace.Message{Sent: b.sent, Received: a.time})
-			} else {
-				f.dropped++
+		for from, to := range stretches(list, memory) {
+			for _, a := range list[from:to] {
+				b, ok := m.beginnings[a.key]
+				if !ok {
+					continue
+				}
+				if b.count[1-end] == 0 {
+					lone.wait(int(b.count[end]))
+					continue
+				}
+				lone.pass(&f.census, end)
+				if end == 0 {
+					continue
+				}
+				f.census.add(int(b.count[0]), int(b.count[1]))
+				if b.count == [2]uint8{1, 1} {
+					f.link.add(trace.Message{Sent: b.sent, Received: a.time})
+				} else {
+					f.dropped++
+				}
 			}
 		}
 	}

@@ -1,7 +1,9 @@
 package match
 
 import (
+	"iter"
 	"slices"
+	"unsafe"
 
 	"meridian/trace"
 )
@@ -12,6 +14,7 @@ type index struct {
 	host        int
 	log         trace.Log      // the packets by place: by number, or as gather has put them
 	gathered    []trace.Packet // the memory of log; nil if that is the capture's
+	memory      trace.Memory   // of order and gathered
 	order       []uint32       // places in log, flow by flow, without those of points that repeat others
 	start       []int          // of each flow in order, and the end
 	connections []connection
@@ -26,7 +29,7 @@ type index struct {
 // (points.go). The second cuts the connections too; packet by
 // packet of each flow it would be a third, in which every packet is far from the one before.
 func newIndex(c *trace.Capture, host int, m trace.Memory) *index {
-	x := &index{Capture: c, host: host, log: c.Packets, start: make([]int, len(c.Flows)+1), passing: make(map[pair]bool)}
+	x := &index{Capture: c, host: host, log: c.Packets, memory: m, start: make([]int, len(c.Flows)+1), passing: make(map[pair]bool)}
 	points := newPointFinder(len(c.Flows))
 	each(&c.Packets, func(_ uint32, p *trace.Packet) {
 		x.start[p.Flow>>1+1]++
@@ -73,9 +76,9 @@ func newIndex(c *trace.Capture, host int, m trace.Memory) *index {
 }
 
 // free gives back what the index has in a memory. Nothing but its connections and flows may be used afterwards.
-func (x *index) free(m trace.Memory) {
-	trace.FreeIn(m, x.order)
-	trace.FreeIn(m, x.gathered)
+func (x *index) free() {
+	trace.FreeIn(x.memory, x.order)
+	trace.FreeIn(x.memory, x.gathered)
 	x.order, x.gathered, x.log = nil, nil, trace.Log{}
 }
 
@@ -114,20 +117,44 @@ const protocolTCP, protocolUDP = 6, 17
 // each calls f for every packet that belongs to a flow, and lone, if not nil, for all others.
 func each(l *trace.Log, f, lone func(n uint32, p *trace.Packet)) {
 	n := uint32(0)
-	for _, chunk := range l.Chunks() {
+	for chunk := range l.Chunks() {
+		first := n
 		for i := range chunk {
 			if chunk[i].Flow != trace.NoFlow {
-				f(n, &chunk[i])
+				f(first+uint32(i), &chunk[i])
 			} else if lone != nil {
-				lone(n, &chunk[i])
+				lone(first+uint32(i), &chunk[i])
 			}
-			n++
 		}
+		n += uint32(len(chunk))
 	}
+}
+
+// touched tells the memory that so many packets of one flow were read. Where they lie among those of other flows, the system maps what is
+// around each, of their group at most.
+func (x *index) touched(packets int) {
+	const around, size, entry = 64 << 10, int(unsafe.Sizeof(trace.Packet{})), 4
+	trace.TouchedIn(x.memory, min(packets*around, packets*size+gathered*size)+packets*entry)
 }
 
 // packets returns the places of a flow's packets in file order.
 func (x *index) packets(flow int) []uint32 { return x.order[x.start[flow]:x.start[flow+1]] }
+
+// each iterates over the packets at places, which are of one flow, and tells the memory of them.
+func (x *index) each(places []uint32) iter.Seq[*trace.Packet] {
+	return func(yield func(*trace.Packet) bool) {
+		for len(places) > 0 {
+			some := places[:min(stretch, len(places))]
+			for _, n := range some {
+				if !yield(x.at(n)) {
+					return
+				}
+			}
+			x.touched(len(some))
+			places = places[len(some):]
+		}
+	}
+}
 
 // at returns a packet by place.
 func (x *index) at(n uint32) *trace.Packet { return x.log.At(int(n)) }

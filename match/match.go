@@ -172,7 +172,7 @@ func Match(ctx context.Context, captures []*trace.Capture, o Options, w *trace.W
 	}
 	r.Addresses = orientation.addressesOf(r.Clocks)
 	for _, x := range indexes {
-		x.free(o.Memory)
+		x.free()
 	}
 	return r, nil
 }

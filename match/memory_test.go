@@ -29,6 +29,8 @@ func (moving) Free(array []byte) {
 	}
 }
 
+func (moving) Touched(int) {}
+
 // moved returns a capture with the same packets in such a memory.
 func moved(c *trace.Capture) *trace.Capture {
 	of := *c
@@ -71,6 +73,8 @@ func sameInMemory(t interface{ Fatalf(string, ...any) }, captures []*trace.Captu
 func TestWhereArraysAreKeptChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		defer func(before int) { longConversation = before }(longConversation)
+		longConversation = rapid.SampledFrom([]int{0, 20, longConversation}).Draw(t, "long from")
 		sameInMemory(t, chatter(random, chatterShape{
 			flows: rapid.IntRange(1, 40).Draw(t, "flows"), packets: rapid.IntRange(1, 2000).Draw(t, "packets"),
 			offset: rapid.SampledFrom([]int64{0, 37_000_000_000, -1e15}).Draw(t, "offset"),

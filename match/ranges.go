@@ -1,6 +1,8 @@
 package match
 
 import (
+	"unsafe"
+
 	"meridian/trace"
 )
 
@@ -25,8 +27,11 @@ func judgeIDs(up, down *half) bool {
 			other++
 		}
 	}
-	for i, j := 0, 0; i < len(up.segments) && j < len(down.segments); {
+	for i, j, n := 0, 0, 1; i < len(up.segments) && j < len(down.segments); n++ {
 		s, r := &up.segments[i], &down.segments[j]
+		if n%stretch == 0 {
+			trace.TouchedIn(up.memory, 2*stretch*int(unsafe.Sizeof(segment{})))
+		}
 		switch {
 		case s.start < r.start:
 			i++
@@ -53,8 +58,10 @@ func judgeIDs(up, down *half) bool {
 	kept := same > 0 && same >= 3*other
 	for _, h := range []*half{up, down} {
 		if kept {
-			for i := range h.acknowledgements {
-				h.acknowledgements[i].key = mix(h.acknowledgements[i].key, uint64(h.ids[i]))
+			for from, to := range stretches(h.acknowledgements, h.memory) {
+				for i := from; i < to; i++ {
+					h.acknowledgements[i].key = mix(h.acknowledgements[i].key, uint64(h.ids[i]))
+				}
 			}
 			continue
 		}
@@ -65,14 +72,17 @@ func judgeIDs(up, down *half) bool {
 
 // clearIDs leaves the identifications of segments aside.
 func clearIDs(h *half) {
-	for i := range h.segments {
-		h.segments[i].id = 0
+	for from, to := range stretches(h.segments, h.memory) {
+		for i := from; i < to; i++ {
+			h.segments[i].id = 0
+		}
 	}
 	h.dropCopies() // those that only identifications told apart
 }
 
 // segmentMatcher holds the buffers of one worker.
 type segmentMatcher struct {
+	rooms       *rooms // of the conversation
 	parts       []part
 	up, down    *half
 	numbered    bool // segments have identifications
@@ -82,8 +92,8 @@ type segmentMatcher struct {
 
 // part is a candidate whose range begins elsewhere than the segment that sent its last byte.
 type part struct {
-	sent, came *segment
-	size       int64 // bytes per identification
+	sent, came uint32 // places of the segments
+	size       int64  // bytes per identification
 }
 
 // match offers a finding the message of every range received whose last byte one segment sent and no other range brought.
@@ -94,6 +104,7 @@ func (m *segmentMatcher) match(up, down *half, f *finding) {
 	}
 	m.up, m.down = up, down
 	m.numbered = f.ids
+	m.parts = room(m.rooms, &m.parts, len(down.segments))
 	if !m.matchBy(f) { // identifications are not those of parts
 		f.restart()
 		m.numbered = false
@@ -110,6 +121,9 @@ func (m *segmentMatcher) matchBy(f *finding) bool {
 	up, down := m.up.segments, m.down.segments
 	var cu, cd cover
 	for i := range down {
+		if i%stretch == stretch-1 {
+			trace.TouchedIn(m.down.memory, 2*stretch*int(unsafe.Sizeof(segment{})))
+		}
 		s := &down[i]
 		last := s.end() - 1
 		sent, at := cu.find(up, last, s)
@@ -127,19 +141,21 @@ func (m *segmentMatcher) matchBy(f *finding) bool {
 		}
 		o := &up[at]
 		if size, divided := partSize(o, s); divided {
-			m.parts = append(m.parts, part{o, s, size})
+			m.parts = append(m.parts, part{uint32(at), uint32(i), size})
 			continue
 		}
 		if m.isOpening(o) || m.isOpening(s) {
-			m.opening = append(m.opening, part{sent: o, came: s})
+			m.opening = append(m.opening, part{sent: uint32(at), came: uint32(i)})
 			continue
 		}
 		m.offer(o, s, f)
 	}
 	m.countUncovered(f)
-	for i := range up {
-		if id := up[i].id; id != 0 {
-			f.numbers.note(id)
+	for from, to := range stretches(up, m.up.memory) {
+		for i := from; i < to; i++ {
+			if id := up[i].id; id != 0 {
+				f.numbers.note(id)
+			}
 		}
 	}
 	return m.offerParts(f)
@@ -152,7 +168,7 @@ func (m *segmentMatcher) isOpening(s *segment) bool { return s.syn || m.numbered
 func (m *segmentMatcher) offerOpening(f *finding) {
 	f.census.merge(&m.openingLost)
 	for _, p := range m.opening {
-		m.offer(p.sent, p.came, f)
+		m.offer(&m.up.segments[p.sent], &m.down.segments[p.came], f)
 	}
 }
 
@@ -234,10 +250,10 @@ func (m *segmentMatcher) offerParts(f *finding) bool {
 	}
 	for i := range m.parts {
 		if p := &m.parts[i]; p.size == size {
-			m.offer(p.sent, p.came, f)
+			m.offer(&m.up.segments[p.sent], &m.down.segments[p.came], f)
 		} else {
 			f.census.add(0, 1)
-			f.dropped += int64(p.came.copies)
+			f.dropped += int64(m.down.segments[p.came].copies)
 		}
 	}
 	return true
@@ -249,6 +265,9 @@ func (m *segmentMatcher) countUncovered(f *finding) {
 	up, down := m.up.segments, m.down.segments
 	j := 0
 	for i := range up {
+		if i%stretch == stretch-1 {
+			trace.TouchedIn(m.up.memory, 2*stretch*int(unsafe.Sizeof(segment{})))
+		}
 		last := up[i].end() - 1
 		for j < len(down) && down[j].start <= last {
 			j++

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"unsafe"
 
 	"meridian/clock"
 	"meridian/trace"
@@ -43,6 +44,8 @@ type half struct {
 	unnumbered       bool                           // some of them have none, though others do
 	unbroken         unbroken                       // identifications of all packets
 	others           [][maxTimes - 1]clock.HostTime // of segments with several copies
+	late             []segment                      // that came behind one with a higher start
+	memory           trace.Memory                   // of the segments and acknowledgements; nil: Go's heap
 }
 
 // tcpMatcher holds the buffers of one worker.
@@ -51,11 +54,15 @@ type tcpMatcher struct {
 	seen     table
 	some     [2][]acknowledgement
 	segments segmentMatcher
+	rooms    rooms
 }
 
 // match finds the messages of a connection whose near end is known.
 func (m *tcpMatcher) match(u *conversation, out *collector) {
+	m.rooms.begin(max(u.connA.to-u.connA.from, u.connB.to-u.connB.from), out.memory)
+	defer m.rooms.end()
 	m.load(u)
+	m.segments.rooms, m.seen.memory = &m.rooms, m.rooms.memory
 	for d := range 2 {
 		up, down := &m.a[d], &m.b[u.otherDirection(d)]
 		from, to := u.a, u.b
@@ -90,10 +97,12 @@ func (m *tcpMatcher) joinAcknowledgements(up, down *half, f *finding, numbered b
 	lists := [2][]acknowledgement{up.acknowledgements, down.acknowledgements}
 	if up.unnumbered || down.unnumbered {
 		for end, h := range []*half{up, down} {
-			m.some[end] = m.some[end][:0]
-			for i, a := range h.acknowledgements {
-				if (h.ids[i] != 0) == numbered {
-					m.some[end] = append(m.some[end], a)
+			m.some[end] = room(&m.rooms, &m.some[end], len(h.acknowledgements))
+			for from, to := range stretches(h.acknowledgements, h.memory) {
+				for i := from; i < to; i++ {
+					if (h.ids[i] != 0) == numbered {
+						m.some[end] = append(m.some[end], h.acknowledgements[i])
+					}
 				}
 			}
 			lists[end] = m.some[end]
@@ -110,8 +119,8 @@ func (m *tcpMatcher) joinAcknowledgements(up, down *half, f *finding, numbered b
 // load fills both captures' halves with sequence numbers that mean the same byte in both.
 func (m *tcpMatcher) load(u *conversation) {
 	keyOf := u.acknowledgementKey()
-	loadHalves(&m.a, u.a, u.connA, keyOf)
-	loadHalves(&m.b, u.b, u.connB, keyOf)
+	loadHalves(&m.a, u.a, u.connA, keyOf, &m.rooms)
+	loadHalves(&m.b, u.b, u.connB, keyOf, &m.rooms)
 	for d := range 2 {
 		e := u.otherDirection(d)
 		if !(u.connA.known[d] && u.connB.known[e]) {
@@ -136,28 +145,32 @@ func (u *conversation) acknowledgementKey() func(*trace.Packet) uint64 {
 }
 
 // loadHalves fills both directions of a connection as one capture saw it; keyOf tells packets without bytes apart.
-func loadHalves(halves *[2]half, x *index, c *connection, keyOf func(*trace.Packet) uint64) {
+func loadHalves(halves *[2]half, x *index, c *connection, keyOf func(*trace.Packet) uint64, r *rooms) {
+	var with, without [2]int // packets with bytes, and without, of a long connection
+	if r.memory != nil {
+		for p := range x.each(x.members(c)) {
+			if p.Kind == trace.TCP && bytesOf(p) > 0 {
+				with[direction(p)]++
+			} else {
+				without[direction(p)]++
+			}
+		}
+	}
 	var numbers [2]unwrap
 	for d := range halves {
 		h := &halves[d]
-		h.segments, h.acknowledgements, h.ids, h.others = h.segments[:0], h.acknowledgements[:0], h.ids[:0], h.others[:0]
+		h.segments, h.acknowledgements = room(r, &h.segments, with[d]), room(r, &h.acknowledgements, without[d])
+		h.ids, h.others, h.memory = room(r, &h.ids, without[d]), h.others[:0], r.memory
 		h.unbroken = unbroken{}
 		numbers[d] = unwrap{started: c.known[d], last: int64(c.initial[d])}
 	}
-	for _, n := range x.members(c) {
-		p := x.at(n)
+	for p := range x.each(x.members(c)) {
 		if p.Kind != trace.TCP {
 			continue
 		}
 		h := &halves[direction(p)]
 		h.unbroken.see(p)
-		bytes := p.Length
-		if p.Flags&trace.SYN != 0 {
-			bytes++
-		}
-		if p.Flags&trace.FIN != 0 {
-			bytes++
-		}
+		bytes := bytesOf(p)
 		if bytes == 0 {
 			h.acknowledgements = append(h.acknowledgements, acknowledgement{key: keyOf(p), time: p.Time})
 			h.ids = append(h.ids, p.ID)
@@ -168,27 +181,75 @@ func loadHalves(halves *[2]half, x *index, c *connection, keyOf func(*trace.Pack
 	}
 }
 
+// bytesOf returns how many sequence numbers a packet takes.
+func bytesOf(p *trace.Packet) uint32 {
+	bytes := p.Length
+	if p.Flags&trace.SYN != 0 {
+		bytes++
+	}
+	if p.Flags&trace.FIN != 0 {
+		bytes++
+	}
+	return bytes
+}
+
 func (h *half) shift(by int64) {
 	if by == 0 {
 		return
 	}
-	for i := range h.segments {
-		h.segments[i].start += by
+	for from, to := range stretches(h.segments, h.memory) {
+		for i := from; i < to; i++ {
+			h.segments[i].start += by
+		}
 	}
 }
 
 // sort orders the segments by their first byte, leaves one of those that nothing tells apart, and notes how far the segments so
 // far reach.
 func (h *half) sort() {
-	byStart := func(s, t segment) int { return cmp.Or(cmp.Compare(s.start, t.start), cmp.Compare(s.bytes, t.bytes)) }
-	if !slices.IsSortedFunc(h.segments, byStart) {
-		slices.SortStableFunc(h.segments, byStart)
-	}
+	h.orderLate()
 	h.dropCopies()
 	reach := int64(-1) << 62
-	for i := range h.segments {
-		reach = max(reach, h.segments[i].end())
-		h.segments[i].reach = reach
+	for from, to := range stretches(h.segments, h.memory) {
+		for i := from; i < to; i++ {
+			reach = max(reach, h.segments[i].end())
+			h.segments[i].reach = reach
+		}
+	}
+}
+
+// orderLate sorts the segments stably. Most ascend as they are: only those that came behind a higher one are sorted, and then merged with
+// the others from the end. Of equal ones the late came last.
+func (h *half) orderLate() {
+	byStart := func(s, t *segment) int { return cmp.Or(cmp.Compare(s.start, t.start), cmp.Compare(s.bytes, t.bytes)) }
+	h.late = h.late[:0]
+	kept := 0
+	for from, to := range stretches(h.segments, h.memory) {
+		for i := from; i < to; i++ {
+			s := &h.segments[i]
+			if kept > 0 && byStart(s, &h.segments[kept-1]) < 0 {
+				h.late = append(h.late, *s)
+				continue
+			}
+			if kept < i {
+				h.segments[kept] = *s
+			}
+			kept++
+		}
+	}
+	slices.SortStableFunc(h.late, func(s, t segment) int { return byStart(&s, &t) })
+	for at := len(h.segments) - 1; len(h.late) > 0; at-- {
+		last := &h.late[len(h.late)-1]
+		if kept > 0 && byStart(last, &h.segments[kept-1]) < 0 {
+			h.segments[at] = h.segments[kept-1]
+			kept--
+		} else {
+			h.segments[at] = *last
+			h.late = h.late[:len(h.late)-1]
+		}
+		if at%stretch == 0 {
+			trace.TouchedIn(h.memory, stretch*int(unsafe.Sizeof(segment{})))
+		}
 	}
 }
 
@@ -197,6 +258,9 @@ func (h *half) dropCopies() {
 	to := 0
 next:
 	for i := range h.segments {
+		if i%stretch == stretch-1 {
+			trace.TouchedIn(h.memory, stretch*int(unsafe.Sizeof(segment{})))
+		}
 		s := &h.segments[i]
 		for j := to - 1; j >= 0 && h.segments[j].start == s.start && h.segments[j].bytes == s.bytes; j-- {
 			first := &h.segments[j]

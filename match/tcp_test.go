@@ -1,7 +1,9 @@
 package match
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -215,4 +217,18 @@ func TestCapturesThatBeganRoundsOfSequenceNumbersApartMeanTheSameBytes(t *testin
 		t.Errorf("%d and %d messages, want 200 each", len(ab), len(ba))
 	}
 	w.check(t, ab, ba)
+}
+
+func TestSegmentsThatCameLateAreSortedStably(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var h half
+		for i := range rapid.IntRange(0, 60).Draw(t, "segments") {
+			h.segments = append(h.segments, segment{start: rapid.Int64Range(-3, 9).Draw(t, "start"), bytes: rapid.Uint32Range(1, 3).Draw(t, "bytes"), time: clock.HostTime(i)})
+		}
+		want := slices.Clone(h.segments)
+		slices.SortStableFunc(want, func(s, t segment) int { return cmp.Or(cmp.Compare(s.start, t.start), cmp.Compare(s.bytes, t.bytes)) })
+		if h.orderLate(); !slices.Equal(h.segments, want) {
+			t.Fatalf("%v, want %v", h.segments, want)
+		}
+	})
 }

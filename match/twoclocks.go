@@ -78,7 +78,7 @@ func (r *Result) stamp(ctx context.Context, indexes []*index, h hosts, roles *ro
 // extend widens the clocks' extents over a capture's packets.
 func (r *Result) extend(capture *trace.Capture, clocks *CaptureClocks) {
 	n := 0
-	for _, chunk := range capture.Packets.Chunks() {
+	for chunk := range capture.Packets.Chunks() {
 		for i := range chunk {
 			c := &r.Clocks[clocks.Of(n)]
 			t := chunk[i].Time
@@ -102,7 +102,7 @@ func twoClocks(x *index, roles *roles) bool {
 	n, after, before := 0, int64(math.MaxInt64), int64(math.MaxInt64)
 	var last *trace.Packet
 	var lastSent bool
-	for _, chunk := range x.Packets.Chunks() {
+	for chunk := range x.Packets.Chunks() {
 		for i := range chunk {
 			p := &chunk[i]
 			if n++; n%window == 0 {
@@ -146,7 +146,7 @@ func judge(after, before int64) (windows, excluded int) {
 func receivedBits(x *index, roles *roles) []uint64 {
 	bits := make([]uint64, (x.Packets.Len()+63)/64)
 	n := 0
-	for _, chunk := range x.Packets.Chunks() {
+	for chunk := range x.Packets.Chunks() {
 		for i := range chunk {
 			if sent, known := roles.sent(x, &chunk[i]); !sent || !known {
 				bits[n>>6] |= 1 << (n & 63)

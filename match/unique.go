@@ -2,6 +2,7 @@ package match
 
 import (
 	"math/bits"
+	"unsafe"
 
 	"meridian/clock"
 	"meridian/trace"
@@ -11,7 +12,8 @@ import (
 type table struct {
 	slots   []slot
 	shift   uint
-	several []several // of keys with more than one copy at an end, by slot.several-1
+	several []several    // of keys with more than one copy at an end, by slot.several-1
+	memory  trace.Memory // of the lists; nil: Go's heap
 }
 
 type slot struct {
@@ -24,8 +26,8 @@ type slot struct {
 }
 
 // most is how many keys are joined at a time. Longer lists are taken by parts of the keys' range, each a pass over both,
-// so that the table stays within a few tens of megabytes whatever one connection holds.
-const most = 1 << 19
+// so that the table stays within 32 MiB whatever one connection holds.
+const most = 1 << 18
 
 // join offers a finding the keys that both ends saw: a message of those that each saw once, the stamps of the others. It
 // counts the copies of every key in the finding's census. unmatched, if not nil, is told the places in up (end 0) and down
@@ -51,17 +53,21 @@ func (t *table) joinPart(ends [2][]acknowledgement, part, parts uint64, f *findi
 	in := func(a *acknowledgement) bool { return parts == 1 || a.key%parts == part }
 	n := 0
 	for _, list := range ends { // counted and not guessed: the makers of packets could have chosen their keys
-		for i := range list {
-			if in(&list[i]) {
-				n++
+		for from, to := range stretches(list, t.memory) {
+			for i := from; i < to; i++ {
+				if in(&list[i]) {
+					n++
+				}
 			}
 		}
 	}
 	t.reset(n)
 	for end, list := range ends {
-		for i := range list {
-			if in(&list[i]) {
-				t.record(&list[i], end)
+		for from, to := range stretches(list, t.memory) {
+			for i := from; i < to; i++ {
+				if in(&list[i]) {
+					t.record(&list[i], end)
+				}
 			}
 		}
 	}
@@ -69,6 +75,9 @@ func (t *table) joinPart(ends [2][]acknowledgement, part, parts uint64, f *findi
 		lone := loneKeys{begun: len(ends[0])+len(ends[1]) <= maxShort}
 		short := lone.begun
 		for i := range list {
+			if i%stretch == stretch-1 {
+				trace.TouchedIn(t.memory, stretch*int(unsafe.Sizeof(list[i])))
+			}
 			if !in(&list[i]) {
 				continue
 			}

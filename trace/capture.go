@@ -1,6 +1,11 @@
 package trace
 
-import "meridian/clock"
+import (
+	"iter"
+	"unsafe"
+
+	"meridian/clock"
+)
 
 // Capture is one packet capture in memory: a Packet for every frame of the file, in file order.
 type Capture struct {
@@ -16,7 +21,7 @@ type Capture struct {
 
 // Extent returns the earliest and the latest stamp; ok is false for a capture without packets.
 func (c *Capture) Extent() (first, last clock.HostTime, ok bool) {
-	for _, chunk := range c.Packets.Chunks() {
+	for chunk := range c.Packets.Chunks() {
 		for i := range chunk {
 			t := chunk[i].Time
 			if !ok {
@@ -122,5 +127,16 @@ func (l *Log) Len() int { return l.length }
 // At returns packet i, 0 <= i < Len.
 func (l *Log) At(i int) *Packet { return &l.chunks[i>>chunkBits][i&(chunkPackets-1)] }
 
-// Chunks returns the packets in order, in pieces.
-func (l *Log) Chunks() [][]Packet { return l.chunks }
+// Chunks iterates over the packets in order, in pieces, which its memory is told of as they are done with.
+func (l *Log) Chunks() iter.Seq[[]Packet] {
+	return func(yield func([]Packet) bool) {
+		for _, chunk := range l.chunks {
+			if !yield(chunk) {
+				return
+			}
+			if l.moved {
+				l.memory.Touched(len(chunk) * int(unsafe.Sizeof(chunk[0])))
+			}
+		}
+	}
+}

@@ -21,7 +21,7 @@ func (c *Capture) Check() error {
 		return fmt.Errorf("%d packets; at most %d can be numbered", n, uint32(math.MaxUint32))
 	}
 	n := 0
-	for _, chunk := range c.Packets.Chunks() {
+	for chunk := range c.Packets.Chunks() {
 		for i := range chunk {
 			if err := c.checkPacket(&chunk[i]); err != nil {
 				return fmt.Errorf("packet %d: %w", n, err)

@@ -15,11 +15,19 @@ type Memory interface {
 	Make(length int) []byte
 	// Free takes an array of Make that is not used any more.
 	Free(array []byte)
+	// Touched tells that about so many bytes of its arrays were read or written since. A memory that maps files into the process bounds by
+	// it how much of them is there. It is to be called every few megabytes.
+	Touched(bytes int)
 }
 
-// plain is what an array in a Memory may consist of: types without pointers, of whose bytes any are a value.
-type plain interface {
-	Packet | Message | ~uint32 | ~uint64
+// plain is what an array in a Memory may consist of: types without pointers.
+type plain any
+
+// TouchedIn tells a memory, which may be nil, that so many bytes of its arrays were read or written.
+func TouchedIn(m Memory, bytes int) {
+	if m != nil {
+		m.Touched(bytes)
+	}
 }
 
 // KeepIn returns a slice with the same content as another, in a memory. The capacity is the length. The other must not be used any
@@ -46,7 +54,7 @@ func bytesOf[T plain](array []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(first)), len(array)*int(unsafe.Sizeof(*first)))
 }
 
-// MakeIn returns a slice of n zero values in a memory.
+// MakeIn returns a slice of n zero values, of a type without pointers, in a memory.
 func MakeIn[T plain](m Memory, n int) []T {
 	if m == nil || n == 0 {
 		return make([]T, n)

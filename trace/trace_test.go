@@ -77,7 +77,7 @@ func TestALogHoldsWhatWasAppendedHoweverLongItIs(t *testing.T) {
 		*l.Append() = Packet{Seq: uint32(i), Ack: ^uint32(i)}
 	}
 	i := uint32(0)
-	for _, chunk := range l.Chunks() {
+	for chunk := range l.Chunks() {
 		for _, p := range chunk {
 			if p.Seq != i || p.Ack != ^i || *l.At(int(i)) != p {
 				t.Fatalf("packet %d is %+v", i, p)
@@ -85,8 +85,8 @@ func TestALogHoldsWhatWasAppendedHoweverLongItIs(t *testing.T) {
 			i++
 		}
 	}
-	if i != n || len(l.Chunks()) != 4 {
-		t.Errorf("%d packets in %d pieces", i, len(l.Chunks()))
+	if i != n || len(slices.Collect(l.Chunks())) != 4 {
+		t.Errorf("%d packets in %d pieces", i, len(slices.Collect(l.Chunks())))
 	}
 }
 

@@ -134,7 +134,7 @@ func TestFollowerReturnsTheOfflineFramesOfAnyGrowth(t *testing.T) {
 			t.Fatalf("%d frames, offline %d; %v", len(frames), len(wantFrames[name]), w.Lines())
 		}
 		want := wantCapture[name]
-		if !reflect.DeepEqual(c.Packets.Chunks(), want.Packets.Chunks()) || !reflect.DeepEqual(c.Flows, want.Flows) ||
+		if !reflect.DeepEqual(slices.Collect(c.Packets.Chunks()), slices.Collect(want.Packets.Chunks())) || !reflect.DeepEqual(c.Flows, want.Flows) ||
 			!slices.Equal(c.Interfaces, want.Interfaces) || c.Granularity != want.Granularity {
 			t.Fatalf("%+v, offline %+v", c, want)
 		}

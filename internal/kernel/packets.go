@@ -236,7 +236,7 @@ func (r *Reducer) preferAddressed() {
 	if !r.addressed[0] || !r.addressed[1] {
 		return
 	}
-	for _, chunk := range r.capture.Packets.Chunks() {
+	for chunk := range r.capture.Packets.Chunks() {
 		for i := range chunk {
 			if chunk[i].Kind == trace.Unaddressed {
 				chunk[i].Kind = trace.Other

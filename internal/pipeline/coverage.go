@@ -177,7 +177,7 @@ func (m *Matched) eachStamp(ctx context.Context, number int, see func(clock.Host
 			continue // its packets are among the events of a recording
 		}
 		n := 0
-		for _, chunk := range c.Packets.Chunks() {
+		for chunk := range c.Packets.Chunks() {
 			for j := range chunk {
 				if m.Captures[i].Of(n) == number {
 					see(chunk[j].Time)

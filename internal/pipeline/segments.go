@@ -89,7 +89,7 @@ func (m *Matched) stampsOf(capture, number int) func(yield func(int, clock.HostT
 	return func(yield func(int, clock.HostTime) bool) {
 		var last clock.HostTime
 		seen, n := false, 0
-		for _, chunk := range m.captures[capture].Packets.Chunks() {
+		for chunk := range m.captures[capture].Packets.Chunks() {
 			for j := range chunk {
 				if clocks.Of(n) == number {
 					last, seen = chunk[j].Time, true

@@ -85,7 +85,7 @@ func anyCapture(t *rapid.T) *trace.Capture {
 func same(a, b *trace.Capture) bool {
 	x, y := *a, *b
 	x.Packets, y.Packets = trace.Log{}, trace.Log{}
-	return reflect.DeepEqual(x, y) && slices.Equal(slices.Concat(a.Packets.Chunks()...), slices.Concat(b.Packets.Chunks()...))
+	return reflect.DeepEqual(x, y) && slices.Equal(slices.Concat(slices.Collect(a.Packets.Chunks())...), slices.Concat(slices.Collect(b.Packets.Chunks())...))
 }
 
 func TestWhatIsReadEqualsWhatWasWrittenInEveryField(t *testing.T) {

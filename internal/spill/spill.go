@@ -24,6 +24,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -39,6 +40,8 @@ const (
 	base = 64 << 20
 	// shareOfLarge is the part of the limit that arrays may take on the heap where the input is too large for it.
 	shareOfLarge = 16
+	// lookAfter is after how many bytes touched there is a look at how much is mapped.
+	lookAfter = 4 << 20
 	// interval is the time between two looks at how much is mapped: within it, memory fills by some tens of megabytes.
 	interval = 4 * time.Millisecond
 )
@@ -57,6 +60,9 @@ type Memory struct {
 	rest   []byte // of the last segment, not used yet
 	end    int64  // place of the end of rest in the file
 	pages  residency
+	others int64 // mapped bytes of other files, when this one was opened
+	opened atomic.Bool
+	seen   atomic.Int64 // bytes touched since the last look
 	quit   chan struct{}
 	err    error // the first one
 	done   sync.WaitGroup
@@ -237,6 +243,8 @@ func (m *Memory) open() error {
 	if m.pages, err = openResidency(); err != nil {
 		return fmt.Errorf("how much memory the process has: %w", err)
 	}
+	m.others = m.pages.bytes()
+	m.opened.Store(true)
 	m.done.Go(m.watch)
 	return nil
 }
@@ -265,14 +273,26 @@ func (m *Memory) watch() {
 		case <-m.quit:
 			return
 		case <-ticker.C:
-			m.trim(max(m.limit/8, least))
+			m.trim(m.mostMapped())
 		}
 	}
 }
 
+// mostMapped returns how many bytes of the file may be mapped.
+func (m *Memory) mostMapped() int64 { return max(m.limit/8, least) }
+
+// Touched implements [trace.Memory]: whoever reads arrays looks how much that has mapped, however late the goroutine comes that watches.
+func (m *Memory) Touched(bytes int) {
+	if m.seen.Add(int64(bytes)) < lookAfter || !m.opened.Load() {
+		return
+	}
+	m.seen.Store(0)
+	m.trim(m.mostMapped())
+}
+
 // trim unmaps all pages if more bytes are mapped than some. Those in use come back from the page cache at once.
 func (m *Memory) trim(most int64) {
-	if m.pages.bytes() <= most {
+	if m.pages.bytes()-m.others <= most {
 		return
 	}
 	for _, b := range m.parts() {

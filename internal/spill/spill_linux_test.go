@@ -263,3 +263,28 @@ func TestADirectoryThatIsNotThereIsAnError(t *testing.T) {
 		t.Errorf("%d bytes; %v", len(b), told)
 	}
 }
+
+// The goroutine that watches may come late, as on a busy machine. It is not even there while this test's one reads.
+func TestWhoeverReadsUnmapsWhatIsTooMuch(t *testing.T) {
+	const limit, size, step = 256 << 20, 256 << 20, 1 << 20
+	m := open(t, t.TempDir(), limit)
+	m.Progress(1, 100) // the first byte shows a hundred times as much
+	b := m.Keep(make([]byte, size))
+	if m.Spilled() != size {
+		t.Fatalf("%d bytes spilled", m.Spilled())
+	}
+	close(m.quit)
+	m.done.Wait()
+	m.quit = make(chan struct{}) // which Close closes
+	most := int64(0)
+	for from := 0; from < size; from += step {
+		for i := from; i < from+step; i += 4096 {
+			b[i]++
+		}
+		m.Touched(step)
+		most = max(most, m.pages.bytes()-m.others)
+	}
+	if least := int64(limit / 8); most < least/2 || most > least+lookAfter+step {
+		t.Errorf("%d MiB are mapped at most, want some %d", most>>20, least>>20)
+	}
+}

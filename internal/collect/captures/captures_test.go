@@ -129,7 +129,7 @@ func TestACaptureReadAtAnAgentIsTheOneReadHere(t *testing.T) {
 		if !slices.Equal(said.Lines(), w.Lines()) || (length == 5000) != (len(w.Lines()) > 0) {
 			t.Errorf("warnings %q, want %q", said.Lines(), w.Lines())
 		}
-		if !slices.Equal(slices.Concat(got.Packets.Chunks()...), slices.Concat(want.Packets.Chunks()...)) || !reflect.DeepEqual(got.Flows, want.Flows) ||
+		if !slices.Equal(slices.Concat(slices.Collect(got.Packets.Chunks())...), slices.Concat(slices.Collect(want.Packets.Chunks())...)) || !reflect.DeepEqual(got.Flows, want.Flows) ||
 			got.Granularity != want.Granularity || !reflect.DeepEqual(got.Interfaces, want.Interfaces) || got.Host != want.Host || got.File != want.File {
 			t.Errorf("of %d bytes another capture", length)
 		}

@@ -31,10 +31,10 @@ type minDelay struct {
 // symmetric).
 func newMeasurer(p *trace.Problem, truth *quality.Truth) *measurer {
 	m := &measurer{Problem: p, truth: truth, minDelay: make([]minDelay, len(p.Channels))}
-	byDirection := make(map[[2]int][]trace.Message)
+	byDirection := make(map[[2]int][][]trace.Message)
 	for _, c := range p.Channels {
 		key := [2]int{c.From, c.To}
-		byDirection[key] = joinMessages(byDirection[key], c.Messages)
+		byDirection[key] = append(byDirection[key], c.Messages)
 	}
 	byPair := make(map[[2]int]minDelay)
 	for i, c := range p.Channels {
@@ -45,21 +45,13 @@ func newMeasurer(p *trace.Problem, truth *quality.Truth) *measurer {
 		key := [2]int{min(c.From, c.To), max(c.From, c.To)}
 		if _, known := byPair[key]; !known {
 			byPair[key] = minDelay{}
-			if roundTrip, ok := quality.RoundTrip(byDirection[key], byDirection[[2]int{key[1], key[0]}]); ok {
+			if roundTrip, ok := quality.RoundTripOf(byDirection[key], byDirection[[2]int{key[1], key[0]}]); ok {
 				byPair[key] = minDelay{roundTrip / 2, "exchange"}
 			}
 		}
 		m.minDelay[i] = byPair[key]
 	}
 	return m
-}
-
-// joinMessages returns the messages of both slices. It changes neither, and copies none where the first is empty.
-func joinMessages(a, b []trace.Message) []trace.Message {
-	if a == nil {
-		return b
-	}
-	return append(a[:len(a):len(a)], b...)
 }
 
 // measure applies all metrics to what a method says.

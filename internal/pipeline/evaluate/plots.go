@@ -79,26 +79,31 @@ func (p *plotter) plot(ctx context.Context) error {
 
 // pairPlots prepares the pairs with the most messages, in the order of the clocks.
 func (p *plotter) pairPlots() []*show.PairPlot {
-	at := make(map[[2]int]*show.PairPlot)
+	type blocks struct {
+		of   [2][][]trace.Message // from the first clock of the pair, and back
+		size int
+	}
+	at := make(map[[2]int]*blocks)
 	var keys [][2]int
 	for _, c := range p.Channels {
 		if len(c.Messages) == 0 || c.From == c.To || p.estimate.component[c.From] != p.estimate.component[c.To] {
 			continue
 		}
 		key := [2]int{min(c.From, c.To), max(c.From, c.To)}
-		plot := at[key]
-		if plot == nil {
-			plot = &show.PairPlot{A: p.Clocks[key[0]].Name, B: p.Clocks[key[1]].Name}
-			at[key] = plot
+		found := at[key]
+		if found == nil {
+			found = new(blocks)
+			at[key] = found
 			keys = append(keys, key)
 		}
-		into := &plot.AB
+		way := 0
 		if c.From != key[0] {
-			into = &plot.BA
+			way = 1
 		}
-		*into = joinMessages(*into, c.Messages)
+		found.of[way] = append(found.of[way], c.Messages)
+		found.size += len(c.Messages)
 	}
-	size := func(key [2]int) int { return len(at[key].AB) + len(at[key].BA) }
+	size := func(key [2]int) int { return at[key].size }
 	byClocks := func(k, l [2]int) int { return cmp.Or(k[0]-l[0], k[1]-l[1]) }
 	if len(keys) > maxPlots {
 		slices.SortFunc(keys, func(k, l [2]int) int { return cmp.Or(size(l)-size(k), byClocks(k, l)) })
@@ -110,8 +115,10 @@ func (p *plotter) pairPlots() []*show.PairPlot {
 	for _, key := range keys {
 		back := p.estimate.maps[key[1]].Inverse()
 		between := clock.ComposeMaps(&p.estimate.maps[key[0]], &back)
-		at[key].Map = &between
-		plots = append(plots, at[key])
+		plots = append(plots, &show.PairPlot{
+			A: p.Clocks[key[0]].Name, B: p.Clocks[key[1]].Name,
+			AB: slices.Concat(at[key].of[0]...), BA: slices.Concat(at[key].of[1]...), Map: &between,
+		})
 	}
 	return plots
 }

@@ -66,7 +66,7 @@ func DropCaptured(kernel, capture *trace.Capture, first, last clock.HostTime) {
 		return
 	}
 	left := trace.NewLog(kernel.Packets.Memory())
-	for _, chunk := range kernel.Packets.Chunks() {
+	for chunk := range kernel.Packets.Chunks() {
 		for i := range chunk {
 			if p := &chunk[i]; !within(p) || !drop[p.Flow] {
 				*left.Append() = *p
@@ -86,7 +86,7 @@ func directionOf(c *trace.Capture, flow uint32) direction {
 // countDirections counts the packets in each direction of each flow, only those that pass if pass is not nil.
 func countDirections(c *trace.Capture, pass func(*trace.Packet) bool) map[direction]int {
 	counts := make([]int, 2*len(c.Flows))
-	for _, chunk := range c.Packets.Chunks() {
+	for chunk := range c.Packets.Chunks() {
 		for i := range chunk {
 			if p := &chunk[i]; p.Flow != trace.NoFlow && (pass == nil || pass(p)) {
 				counts[p.Flow]++
