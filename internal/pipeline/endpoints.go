@@ -31,7 +31,7 @@ func (o *Ordered) endpoints(host func(clock int) int) []order.EventSource {
 // pieces, and behind them all clocks again, for messages whose pieces are not known.
 func (o *Ordered) messageSource() (messages *source.Messages, owner []int) {
 	if o.Solution == nil || o.Solution.Divided == nil {
-		messages = &source.Messages{Clocks: o.Clocks, Channels: o.Channels[:o.sent], Skip: o.isRecorded}
+		messages = &source.Messages{Clocks: o.Clocks, Channels: o.Channels[:o.sent], Skip: o.isRecorded, Memory: o.memory}
 		if o.Solution != nil {
 			messages.Maps, messages.Unbounded = o.coverage.maps, o.coverage.gaps
 		}
@@ -44,7 +44,7 @@ func (o *Ordered) messageSource() (messages *source.Messages, owner []int) {
 	pieces := len(d.Clocks)
 	messages = &source.Messages{
 		Clocks: append(slices.Clone(d.Clocks), o.Clocks...), Maps: append(slices.Clone(d.Maps), o.coverage.maps...),
-		Unbounded: make([][]clock.HostInterval, pieces, pieces+len(o.Clocks)),
+		Unbounded: make([][]clock.HostInterval, pieces, pieces+len(o.Clocks)), Memory: o.memory,
 	}
 	for k, c := range d.ClockOf {
 		if x := &d.Clocks[k]; !o.inPieces(c) || !o.bounds(&d.Maps[k], c, x.First, x.Last) {

@@ -39,6 +39,7 @@ type Matched struct {
 	captures   []*trace.Capture
 	absent     []string // which captures elsewhere could not be had
 	need       *show.Memory
+	memory     trace.Memory // of the run; nil: Go's heap
 	recordings []recording
 	steered    []*steering.Map      // by clock: to a free one; nil where there is none
 	files      [][]string           // by clock: where its stamps stand
@@ -72,7 +73,7 @@ func Match(ctx context.Context, set *input.Set, o MatchOptions, w *trace.Warning
 		return nil, err
 	}
 	j := newJoiner(found, set.Captures)
-	j.absent, j.need = set.Absent, need
+	j.absent, j.need, j.memory = set.Absent, need, o.Memory
 	j.addTraces(set, w)
 	if err := j.addSamples(o.Samples, w); err != nil {
 		return nil, err

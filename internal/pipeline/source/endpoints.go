@@ -1,7 +1,6 @@
 package source
 
 import (
-	"cmp"
 	"io"
 	"runtime"
 	"slices"
@@ -22,6 +21,8 @@ type Messages struct {
 	Maps []clock.Map
 	// Unbounded is, of each clock, where the bounds of its map say nothing; nil where they always do.
 	Unbounded [][]clock.HostInterval
+	// Memory keeps the endpoints in the order of their clocks; nil is Go's heap.
+	Memory trace.Memory
 }
 
 // endpointSource is the endpoints of messages of one clock as events. A message is a flow, which viewers draw as an
@@ -30,18 +31,11 @@ type endpointSource struct {
 	row
 	of        *Messages
 	clock     int
-	endpoints []endpoint
-	n         int
+	endpoints endpointRuns
+	now       endpoint // the last one that Next returned
 	before    []uint64 // by channel: the messages of all channels before it
 	names     []trace.Value
 	values    [4]trace.Value
-}
-
-// endpoint is one end of a message.
-type endpoint struct {
-	time    clock.HostTime
-	channel int32
-	message int32
 }
 
 // Classes of endpoints.
@@ -80,7 +74,7 @@ func (m *Messages) Endpoints(rowName func(clock int) string) []trace.Source {
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range all {
 		group.Go(func() error {
-			if endpoints := m.endpointsOf(i); len(endpoints) > 0 {
+			if endpoints := m.endpointsOf(i); len(endpoints.heads) > 0 {
 				all[i] = &endpointSource{
 					row: newRow(rowName(i), trace.Messages, endpointClasses),
 					of:  m, clock: i, endpoints: endpoints, before: before, names: names,
@@ -93,48 +87,16 @@ func (m *Messages) Endpoints(rowName func(clock int) string) []trace.Source {
 	return all
 }
 
-// endpointsOf returns the endpoints of a clock in order of its time.
-func (m *Messages) endpointsOf(clock int) (all []endpoint) {
-	wanted := func(c int) bool {
-		ch := &m.Channels[c]
-		return (ch.From == clock || ch.To == clock) && (m.Skip == nil || !m.Skip(c))
-	}
-	n := 0
-	for c := range m.Channels {
-		if wanted(c) {
-			n += len(m.Channels[c].Messages)
-		}
-	}
-	all = make([]endpoint, 0, n)
-	for c, ch := range m.Channels {
-		if !wanted(c) {
-			continue
-		}
-		for i := range ch.Messages {
-			at := ch.Messages[i].Received
-			if ch.From == clock {
-				at = ch.Messages[i].Sent
-			}
-			all = append(all, endpoint{at, int32(c), int32(i)})
-		}
-	}
-	slices.SortFunc(all, func(a, b endpoint) int {
-		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.channel, b.channel), cmp.Compare(a.message, b.message))
-	})
-	return all
-}
-
 // inGap reports whether a stamp lies where nothing bounds its clock.
 func (m *Messages) inGap(number int, t clock.HostTime) bool {
 	return m.Unbounded != nil && slices.ContainsFunc(m.Unbounded[number], func(g clock.HostInterval) bool { return g.Holds(t) })
 }
 
 func (x *endpointSource) Next(e *trace.Event) error {
-	if x.n >= len(x.endpoints) {
+	p := &x.now
+	if !x.endpoints.next(p) {
 		return io.EOF
 	}
-	p := &x.endpoints[x.n]
-	x.n++
 	*e = trace.Event{Time: p.time, Flow: x.before[p.channel] + uint64(p.message) + 1, Role: trace.Sends, Class: sendClass}
 	if x.of.Channels[p.channel].To == x.clock {
 		e.Role, e.Class = trace.Receives, receiveClass
@@ -145,7 +107,7 @@ func (x *endpointSource) Next(e *trace.Event) error {
 // Values returns the other host, and for the receiver the delay: by the clocks where nothing was aligned, on the timeline
 // otherwise, with its bounds where both endpoints have them.
 func (x *endpointSource) Values() []trace.Value {
-	p := &x.endpoints[x.n-1]
+	p := &x.now
 	ch := &x.of.Channels[p.channel]
 	if ch.From == x.clock {
 		x.values[0] = x.names[ch.To]
