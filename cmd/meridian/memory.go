@@ -56,7 +56,7 @@ func memoryNeed(limit int64, h input.Held) *show.Memory {
 	if h.Sum() <= limit/4 {
 		return nil
 	}
-	return &show.Memory{Limit: limit, Needed: limit/4*3 + h.Sum(), Flows: h.Flows, Marks: h.Marks, Lists: h.Messages, Ends: h.Ends}
+	return &show.Memory{Limit: limit, Needed: limit/4*3 + h.Sum(), Flows: h.Flows, Marks: h.Marks, Lists: h.Messages}
 }
 
 // machineMemory returns how much memory the process may have, bytes: the machine's, or less where a control group of version 2 or 1 limits

@@ -93,8 +93,8 @@ func withTraces(cmd *cobra.Command, args []string, f *traceFlags, quiet bool, wo
 	held := func(h input.Held) *show.Memory {
 		need := memoryNeed(f.memory.bytes(), h)
 		if need != nil && !quiet {
-			fmt.Fprintf(cmd.ErrOrStderr(), "meridian: warning: about %d MiB of memory will be needed, more than --memory %dMiB: flows of captures (%d MiB), ends of messages in recordings (%d), "+
-				"messages of lists (%d) and ends as events (%d) go to no file\n", need.Needed>>20, need.Limit>>20, h.Flows>>20, h.Marks>>20, h.Messages>>20, h.Ends>>20)
+			fmt.Fprintf(cmd.ErrOrStderr(), "meridian: warning: about %d MiB of memory will be needed, more than --memory %dMiB: flows of captures (%d MiB), ends of messages in recordings (%d) "+
+				"and messages of lists (%d) go to no file\n", need.Needed>>20, need.Limit>>20, h.Flows>>20, h.Marks>>20, h.Messages>>20)
 		}
 		return need
 	}

@@ -202,7 +202,6 @@ func (f *viewFlags) timeline(cmd *cobra.Command, args []string) (t *view.Timelin
 	err = withTraces(cmd, args, &f.traceFlags, f.quiet, func(r *tracesRun) (err error) {
 		o.Progress = r.progress
 		r.limit(&o.Match)
-		o.Match.Events = true
 		t, outcome, err = pipeline.View(r.ctx, r.traces, o, f.index)
 		return err
 	})

@@ -29,8 +29,6 @@ type MatchOptions struct {
 	// Held, unless it is nil, is told about how much the inputs take that Memory does not keep, before they are matched. It returns what the report
 	// is to say of it, nil for nothing.
 	Held func(input.Held) *show.Memory
-	// Events says that the ends of messages will be events.
-	Events bool
 }
 
 // Matched is the inputs as one problem: the clocks, and the messages between them.
@@ -61,7 +59,7 @@ type recording struct {
 func Match(ctx context.Context, set *input.Set, o MatchOptions, w *trace.Warnings) (*Matched, error) {
 	var need *show.Memory
 	if o.Held != nil {
-		need = o.Held(set.Held(o.Events))
+		need = o.Held(set.Held())
 	}
 	for _, c := range set.Captures {
 		if step := o.granularityOf(c.Host); step > 0 {

@@ -110,7 +110,6 @@ func Run(ctx context.Context, traces []input.Trace, o Options) (*Outcome, error)
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	o.Match.Events = slices.ContainsFunc(files, func(f outputFile) bool { return f.kind == ofEvents || f.kind == ofRows })
 	w := new(trace.Warnings)
 	ordered, err := o.order(ctx, traces, w)
 	if err != nil {

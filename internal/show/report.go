@@ -44,7 +44,6 @@ type Memory struct {
 	Flows  int64 `json:"flows_bytes"` // of captures
 	Marks  int64 `json:"marks_bytes"` // ends of messages in recordings, with spans
 	Lists  int64 `json:"lists_bytes"` // messages of lists
-	Ends   int64 `json:"ends_bytes"`  // of messages, as events
 }
 
 // Host is one clock of the report.

@@ -32,22 +32,18 @@ const (
 	flowMemory    = 1100 // of a capture
 	markMemory    = 210  // of a recording: with its spans, which are in memory too
 	messageMemory = 20   // of a list
-	endMemory     = 16   // of a packet that becomes an event as the end of a message: see package source
 )
 
 // Held is about how much of the heap the parts of inputs take that no [trace.Memory] keeps, bytes.
-type Held struct{ Flows, Marks, Messages, Ends int64 }
+type Held struct{ Flows, Marks, Messages int64 }
 
 // Sum is what all take.
-func (h Held) Sum() int64 { return h.Flows + h.Marks + h.Messages + h.Ends }
+func (h Held) Sum() int64 { return h.Flows + h.Marks + h.Messages }
 
-// Held returns about how much of the heap these take; events says that the ends of messages are to be events.
-func (s *Set) Held(events bool) (h Held) {
+// Held returns about how much of the heap these take.
+func (s *Set) Held() (h Held) {
 	for _, c := range s.Captures {
 		h.Flows += int64(len(c.Flows)) * flowMemory
-		if events {
-			h.Ends += int64(c.Packets.Len()) * endMemory
-		}
 	}
 	for _, m := range s.Marks {
 		if m != nil {
