@@ -164,20 +164,24 @@ func loadHalves(halves *[2]half, x *index, c *connection, keyOf func(*trace.Pack
 		h.unbroken = unbroken{}
 		numbers[d] = unwrap{started: c.known[d], last: int64(c.initial[d])}
 	}
-	for p := range x.each(x.members(c)) {
-		if p.Kind != trace.TCP {
-			continue
+	for some := range slices.Chunk(x.members(c), stretch) {
+		for _, n := range some {
+			p := x.at(n)
+			if p.Kind != trace.TCP {
+				continue
+			}
+			h := &halves[direction(p)]
+			h.unbroken.see(p)
+			bytes := bytesOf(p)
+			if bytes == 0 {
+				h.acknowledgements = append(h.acknowledgements, acknowledgement{key: keyOf(p), time: p.Time})
+				h.ids = append(h.ids, p.ID)
+				continue
+			}
+			start := numbers[direction(p)].at(p.Seq)
+			h.segments = append(h.segments, segment{start: start, bytes: bytes, time: p.Time, stamp: p.TSVal, id: p.ID, syn: p.Flags&trace.SYN != 0, copies: 1})
 		}
-		h := &halves[direction(p)]
-		h.unbroken.see(p)
-		bytes := bytesOf(p)
-		if bytes == 0 {
-			h.acknowledgements = append(h.acknowledgements, acknowledgement{key: keyOf(p), time: p.Time})
-			h.ids = append(h.ids, p.ID)
-			continue
-		}
-		start := numbers[direction(p)].at(p.Seq)
-		h.segments = append(h.segments, segment{start: start, bytes: bytes, time: p.Time, stamp: p.TSVal, id: p.ID, syn: p.Flags&trace.SYN != 0, copies: 1})
+		x.touched(len(some))
 	}
 }
 
