@@ -209,7 +209,7 @@ func (f *viewFlags) timeline(cmd *cobra.Command, args []string) (t *view.Timelin
 		return nil, nil, err
 	}
 	if f.memory > 0 { // else a page would depend on the machine that made it
-		t.LimitPackets(int(min(view.DefaultPackets, int64(f.memory)/4*3/packetMemory)))
+		t.LimitPackets(int(min(view.DefaultPackets, int64(f.memory)/8*5/packetMemory)))
 	}
 	f.printWarnings(cmd, outcome.Warnings)
 	if f.index != "" {
