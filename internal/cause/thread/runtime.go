@@ -26,6 +26,10 @@ var ofMonitor = map[string]bool{"nanosleep": true, "futex": true, "epoll_pwait":
 	"clone": true, "clone3": true, "rt_sigprocmask": true, "mmap": true, "madvise": true, "gettid": true, "rt_sigaction": true, "sigaltstack": true, "write": true,
 	"munmap": true, "mprotect": true, "set_robust_list": true, "rseq": true, "arch_prctl": true, "exit": true}
 
+// rareOfMonitor are calls by which a monitor looks, once a second at most, how many processors its program has: at its affinity and the limit of its
+// cgroup (Go 1.25).
+var rareOfMonitor = map[string]bool{"sched_getaffinity": true, "pread64": true}
+
 // parks are the calls in which a thread waits that has no goroutine.
 var parks = map[string]bool{"futex": true, "epoll_pwait": true, "nanosleep": true, "": true}
 
@@ -101,14 +105,18 @@ func (h *Host) findPrograms() {
 	}
 }
 
-// monitors reports whether a thread does what a monitor does: half of its waits at least are sleeps, and it calls nothing that does work.
+// monitors reports whether a thread does what a monitor does: half of its waits at least are sleeps, and it calls nothing that does work, but for
+// what it looks at rarely.
 func (h *Host) monitors(t *thread) bool {
+	waits, slept, rare := 0, 0, 0
 	for i := range t.calls {
-		if !ofMonitor[t.calls[i].name] {
+		switch name := t.calls[i].name; {
+		case rareOfMonitor[name]:
+			rare++
+		case !ofMonitor[name]:
 			return false
 		}
 	}
-	waits, slept := 0, 0
 	for i := range t.states {
 		if s := &t.states[i]; s.kind == blocked && s.call >= 0 {
 			if waits++; t.calls[s.call].name == "nanosleep" {
@@ -116,7 +124,7 @@ func (h *Host) monitors(t *thread) bool {
 			}
 		}
 	}
-	return slept >= leastSleeps && 2*slept >= waits
+	return slept >= leastSleeps && 2*slept >= waits && rare <= 2*slept/leastSleeps
 }
 
 // isParked reports whether a thread waits in a call as one of a program in Go without a goroutine.

@@ -76,6 +76,16 @@ func TestThePathGoesThroughThreadsOfAProgramInGoByWhatTheyHadToDo(t *testing.T) 
 			s.on1(1000, 202, 0, 1)
 			s.parked(1500, 600_000, watcher)
 		}, "waiting (for which thread is not recorded)@1 598_400, run queue@1 50"},
+		"its monitor looked once how many processors there are": {func(s *script) {
+			s.watched("sched_getaffinity", "pread64")
+			s.syncs(50_000, 700_000, 201)
+			s.parked(1500, 600_000, watcher)
+		}, "another thread's CPU@1 49_010, another thread's disk@1 549_900, run queue@1 50"},
+		"a thread that looks so after each few sleeps is no monitor": {func(s *script) {
+			s.watched("pread64", "pread64", "pread64")
+			s.syncs(50_000, 700_000, 201)
+			s.parked(1500, 600_000, watcher)
+		}, "waiting (wake-up not recorded)@1 598_400, run queue@1 50"},
 		"a thread that slept and reads too is no monitor: its own wait is walked": {func(s *script) {
 			s.watched("read")
 			s.syncs(50_000, 700_000, 201)
