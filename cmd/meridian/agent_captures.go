@@ -10,6 +10,8 @@ import (
 	"meridian/internal/collect/captures"
 	"meridian/internal/collect/tunnel"
 	"meridian/internal/collect/wire"
+	"meridian/internal/scratch"
+	"meridian/internal/spill"
 )
 
 // checkAllowCaptures refuses directories that are not there.
@@ -28,10 +30,15 @@ func (f *agentFlags) serveCaptures(ctx context.Context, c *nats.Conn, log func(f
 	if len(f.captureDirs) == 0 {
 		return nil
 	}
+	dir := scratch.New(scratchUnder("")) // made for the first capture that is too large, and removed with the agent
+	defer dir.Close()
+	agent := captures.Agent{Dirs: f.captureDirs, Log: log, Memory: func(fail func(error)) captures.Memory {
+		return spill.New(dir, new(memoryValue).bytes(), fail)
+	}}
 	return tunnel.Serve(ctx, tunnel.ServeOptions{
 		Conn: c, Kind: wire.CaptureStreams, Host: f.host, Log: log,
 		Refuse: func() error { return nil }, Address: func() string { return "" },
-		Handle: func(ctx context.Context, s *tunnel.Stream) { f.captureDirs.Serve(ctx, s, log) },
+		Handle: agent.Serve,
 	})
 }
 

@@ -78,15 +78,14 @@ func Write(ctx context.Context, w io.Writer, c *trace.Capture, warnings []trace.
 	}
 	p := newPredictor(len(c.Flows))
 	var planes [columns]planeWriter
-	for n := 0; n < c.Packets.Len(); n += blockPackets {
+	for block := range c.Packets.Chunks() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		size := min(blockPackets, c.Packets.Len()-n)
-		for i := range size {
-			p.write(&planes, c.Packets.At(n+i))
+		for i := range block {
+			p.write(&planes, &block[i])
 		}
-		b = binary.AppendUvarint(b[:0], uint64(size))
+		b = binary.AppendUvarint(b[:0], uint64(len(block)))
 		for k := range planes {
 			b = planes[k].appendTo(b, encoder)
 		}

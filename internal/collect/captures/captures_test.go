@@ -33,6 +33,27 @@ type lab struct {
 	stop func() // the agent
 }
 
+// moving is a memory that takes every array, and overwrites the one that it was taken from.
+type moving struct {
+	full       error // of the disk
+	done, size int64
+	kept       bool
+	closed     bool
+}
+
+func (m *moving) Keep(array []byte) []byte {
+	m.kept = true
+	kept := slices.Clone(array)
+	clear(array)
+	return kept
+}
+func (*moving) Make(length int) []byte       { return make([]byte, length) }
+func (*moving) Free([]byte)                  {}
+func (*moving) Touched(int)                  {}
+func (m *moving) Progress(done, total int64) { m.done, m.size = done, total }
+func (m *moving) Err() error                 { return m.full }
+func (m *moving) Close() error               { m.closed = true; return nil }
+
 func newLab(t *testing.T) *lab {
 	t.Helper()
 	b, err := broker.Start(broker.Options{Listen: "127.0.0.1:0", Name: "test"})
@@ -49,13 +70,14 @@ func newLab(t *testing.T) *lab {
 	if err != nil {
 		t.Fatal(err)
 	}
+	agent := &Agent{Dirs: dirs, Log: func(string, ...any) {}, Memory: func(func(error)) Memory { return new(moving) }}
 	ctx, cancel := context.WithCancel(context.Background())
 	c := l.connect()
 	ended := make(chan error, 1)
 	go func() {
 		ended <- tunnel.Serve(ctx, tunnel.ServeOptions{
 			Conn: c, Kind: wire.CaptureStreams, Host: "web", Refuse: func() error { return nil }, Address: func() string { return "" },
-			Log: func(string, ...any) {}, Handle: func(ctx context.Context, s *tunnel.Stream) { dirs.Serve(ctx, s, func(string, ...any) {}) },
+			Log: func(string, ...any) {}, Handle: agent.Serve,
 		})
 	}()
 	l.stop = sync.OnceFunc(func() {

@@ -46,7 +46,8 @@ func TestRequestsThatCannotBeMetAreAnswered(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		logged := 0
-		if err := dirs.answer(context.Background(), &out, &request{Op: test.op, Path: test.path}, func(string, ...any) { logged++ }); err != nil {
+		agent := Agent{Dirs: dirs, Log: func(string, ...any) { logged++ }}
+		if err := agent.answer(context.Background(), &out, &request{Op: test.op, Path: test.path}); err != nil {
 			t.Errorf("%+v: %v", test, err)
 		}
 		var a answer
@@ -56,7 +57,8 @@ func TestRequestsThatCannotBeMetAreAnswered(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := dirs.answer(ended, new(bytes.Buffer), &request{Op: opRead, Path: "x"}, func(string, ...any) {}); !errors.Is(err, context.Canceled) {
+	agent := Agent{Dirs: dirs, Log: func(string, ...any) {}}
+	if err := agent.answer(ended, new(bytes.Buffer), &request{Op: opRead, Path: "x"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end: %v", err)
 	}
 	if text := fmt.Sprint(&RefusedError{"web", "no"}); !strings.Contains(text, `"web"`) || !strings.Contains(text, "no") {
@@ -64,5 +66,34 @@ func TestRequestsThatCannotBeMetAreAnswered(t *testing.T) {
 	}
 	if _, err := CheckDirs([]string{filepath.Join(dir, "text")}); err == nil {
 		t.Error("a file is a directory")
+	}
+}
+
+// A file of any size is read within the agent's memory, and its disk may be full.
+func TestPacketsAreKeptUntilTheyAreGivenAndAFullDiskIsAnswered(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	b, err := os.ReadFile(sample)
+	path := filepath.Join(dir, "web.pcap")
+	if err == nil {
+		err = os.WriteFile(path, b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, full := range []error{nil, errors.New("the disk is full")} {
+		m := &moving{full: full}
+		agent := Agent{Dirs: Dirs{dir}, Memory: func(func(error)) Memory { return m }, Log: func(string, ...any) {}}
+		var out bytes.Buffer
+		if err := agent.answer(context.Background(), &out, &request{Op: opRead, Path: path}); err != nil {
+			t.Fatal(err)
+		}
+		var a answer
+		if err := readLine(bufio.NewReader(&out), &a); err != nil || full == nil && a.Refused != "" || full != nil && a.Refused != full.Error() {
+			t.Errorf("%v: %+v (%v)", full, a, err)
+		}
+		if !m.kept || !m.closed || m.size != int64(len(b)) || m.done == 0 {
+			t.Errorf("%+v, of %d bytes", m, len(b))
+		}
 	}
 }

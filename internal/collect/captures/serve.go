@@ -2,6 +2,7 @@ package captures
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,8 +44,26 @@ func CheckDirs(dirs []string) (Dirs, error) {
 	return all, nil
 }
 
-// Serve answers the requests of an operator until its stream ends or ctx does. log says what was given, and what was refused.
-func (d Dirs) Serve(ctx context.Context, s *tunnel.Stream, log func(format string, args ...any)) {
+// Memory keeps the packets of a capture until it is given.
+type Memory interface {
+	trace.Memory
+	Progress(done, total int64) // bytes of the file that are read
+	Err() error                 // why packets could not be kept
+	Close() error
+}
+
+// Agent gives captures.
+type Agent struct {
+	Dirs Dirs
+	// Memory returns what keeps the packets of one capture, and calls fail where it cannot. Nil keeps them on Go's heap.
+	Memory func(fail func(error)) Memory
+	// Log says what was given, and what was refused.
+	Log func(format string, args ...any)
+}
+
+// Serve answers the requests of an operator until its stream ends or ctx does.
+func (a *Agent) Serve(ctx context.Context, s *tunnel.Stream) {
+	log := a.Log
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	over := make(chan struct{})
@@ -68,7 +87,7 @@ func (d Dirs) Serve(ctx context.Context, s *tunnel.Stream, log func(format strin
 			s.End("")
 			return
 		}
-		if err := d.answer(ctx, s, &q, log); err != nil {
+		if err := a.answer(ctx, s, &q); err != nil {
 			if ctx.Err() == nil {
 				log("captures: %s %s: %v", q.Op, q.Path, err)
 			}
@@ -79,34 +98,48 @@ func (d Dirs) Serve(ctx context.Context, s *tunnel.Stream, log func(format strin
 }
 
 // answer answers a request. What a request may not have is an answer; an error ends the stream.
-func (d Dirs) answer(ctx context.Context, w io.Writer, q *request, log func(format string, args ...any)) error {
+func (a *Agent) answer(ctx context.Context, w io.Writer, q *request) error {
 	refuse := func(err error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		log("captures: %s of %q is refused: %v", q.Op, q.Path, err)
+		a.Log("captures: %s of %q is refused: %v", q.Op, q.Path, err)
 		return writeLine(w, answer{Refused: err.Error()})
 	}
 	switch q.Op {
 	case opList:
-		files, err := d.list(q.Path)
+		files, err := a.Dirs.list(q.Path)
 		if err != nil {
 			return refuse(err)
 		}
 		return writeLine(w, answer{Files: files})
 	case opRead:
-		var warnings trace.Warnings
-		c, err := d.read(ctx, q, &warnings)
-		if err != nil {
-			return refuse(err)
-		}
-		if err := writeLine(w, answer{}); err != nil {
-			return err
-		}
-		log("captures: %s is given to an operator, reduced: %d packets", q.Path, c.Packets.Len())
-		return reduced.Write(ctx, w, c, warnings.All())
+		return a.give(ctx, w, q, refuse)
 	}
 	return refuse(fmt.Errorf("unknown request %q: update the agent", q.Op))
+}
+
+// give reads a capture and sends it.
+func (a *Agent) give(ctx context.Context, w io.Writer, q *request, refuse func(error) error) (err error) {
+	reading, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	var memory trace.Memory
+	progress, full := func(int64, int64) {}, func() error { return nil }
+	if a.Memory != nil {
+		m := a.Memory(fail)
+		defer func() { err = errors.Join(err, m.Close()) }()
+		memory, progress, full = m, m.Progress, m.Err
+	}
+	var warnings trace.Warnings
+	c, err := a.Dirs.read(reading, q, memory, progress, &warnings)
+	if err := cmp.Or(full(), err); err != nil {
+		return refuse(err)
+	}
+	if err := writeLine(w, answer{}); err != nil {
+		return err
+	}
+	a.Log("captures: %s is given to an operator, reduced: %d packets", q.Path, c.Packets.Len())
+	return reduced.Write(ctx, w, c, warnings.All())
 }
 
 // open opens a file or directory below one of the directories.
@@ -209,7 +242,7 @@ func isCapture(f *os.File, path string) error {
 }
 
 // read reads a capture. Errors and warnings have the operator's name of it.
-func (d Dirs) read(ctx context.Context, q *request, w *trace.Warnings) (*trace.Capture, error) {
+func (d Dirs) read(ctx context.Context, q *request, m trace.Memory, progress func(done, total int64), w *trace.Warnings) (*trace.Capture, error) {
 	f, info, err := d.open(q.Path)
 	if err != nil {
 		return nil, err
@@ -218,5 +251,5 @@ func (d Dirs) read(ctx context.Context, q *request, w *trace.Warnings) (*trace.C
 	if info.IsDir() {
 		return nil, fmt.Errorf("%s is a directory", q.Path)
 	}
-	return pcap.ReadFrom(ctx, f, q.Name, "", nil, w, nil)
+	return pcap.ReadFrom(ctx, f, q.Name, "", m, w, func(read int64) { progress(read, info.Size()) })
 }
