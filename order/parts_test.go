@@ -136,7 +136,7 @@ func TestPartsTogetherAreTheSortByTimeThenSourceThenNumber(t *testing.T) {
 			t.Fatalf("%v\nwant %v", got.all, want)
 		}
 	})
-	if several < 10 {
+	if several < 10 && !testing.Short() { // which draws a fifth of the cases
 		t.Errorf("%d times more than two parts", several)
 	}
 }
