@@ -3,6 +3,7 @@ package match
 import (
 	"math/rand/v2"
 	"reflect"
+	"sync/atomic"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -90,5 +91,33 @@ func TestLongFlowsAndManyFlowsAreGatheredAlike(t *testing.T) {
 	shape := chatterShape{flows: 900, packets: 2 * gathered, long: gathered + gathered/2, again: 0.01}
 	if found := sameInMemory(t, chatter(random, shape)); found.Messages < gathered {
 		t.Errorf("only %d messages", found.Messages)
+	}
+}
+
+// counting is a memory that counts the bytes of its arrays, and of those that were freed.
+type counting struct {
+	moving
+	made, freed atomic.Int64
+}
+
+func (c *counting) Make(length int) []byte {
+	c.made.Add(int64(length))
+	return make([]byte, length)
+}
+
+func (c *counting) Free(array []byte) { c.freed.Add(int64(len(array))) }
+
+// What is known of the packets of one connection that has most of a capture would fill the heap.
+func TestWhatIsKnownOfALongConnectionIsInTheMemoryUntilItIsMatched(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	const packets = 3 << 16
+	captures := chatter(random, chatterShape{flows: 2, packets: 100, long: packets})
+	m := new(counting)
+	if _, err := Match(tContext, captures, Options{Memory: m}, nil); err != nil {
+		t.Fatal(err)
+	}
+	const places = 4 // bytes a packet of the index
+	if made := m.made.Load(); made < packets*(places+32) || m.freed.Load() != made {
+		t.Errorf("%d bytes were made for %d packets, %d freed", made, packets, m.freed.Load())
 	}
 }
