@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"math/bits"
+	"unsafe"
 
 	"meridian/trace"
 )
@@ -113,7 +114,9 @@ func (r *Reader) nextBlock(f *trace.Frame) error {
 				return nil
 			}
 		case interfaceBlock:
-			r.describe(body)
+			if !r.describe(body) {
+				return io.EOF
+			}
 		case sectionBlock:
 			if !r.begin(body) {
 				return io.EOF
@@ -152,8 +155,12 @@ func (r *Reader) begin(body []byte) bool {
 	return false
 }
 
-// describe takes the description of an interface. Every one counts, or the numbers behind it would be wrong.
-func (r *Reader) describe(body []byte) {
+// maxDescribed is how many bytes of memory the descriptions of all interfaces of a file may take: some 300,000 with short names. A compressed
+// file of a megabyte can hold millions.
+const maxDescribed = 64 << 20
+
+// describe takes the description of an interface. Every one counts, or the numbers behind it would be wrong: false if there are too many.
+func (r *Reader) describe(body []byte) bool {
 	i, u := trace.Interface{}, microseconds
 	if len(body) >= 8 {
 		i.LinkType = r.order.Uint16(body)
@@ -180,9 +187,14 @@ func (r *Reader) describe(body []byte) {
 		i.LinkType = math.MaxUint16 // none, so that its packets are left out of matching
 		r.damage(badContent)
 	}
+	if r.described += int(unsafe.Sizeof(i)+unsafe.Sizeof(u)) + len(i.Name); r.described > maxDescribed {
+		r.damage(tooMany)
+		return false
+	}
 	r.step = max(r.step, u.step())
 	r.units = append(r.units, u)
 	r.addInterface(i)
+	return true
 }
 
 // enhanced takes an enhanced packet block: interface, high and low half of the stamp, kept, wire, data, options.

@@ -291,6 +291,44 @@ func TestALengthCostsNoMemoryBeforeItsBytesCame(t *testing.T) {
 	}
 }
 
+func TestDescriptionsOfInterfacesTakeBoundedMemory(t *testing.T) {
+	for _, c := range []struct{ name, most int }{{0, 1 << 20}, {100, maxDescribed / 100}} {
+		one := binary.LittleEndian.AppendUint32(nil, interfaceBlock)
+		one = binary.LittleEndian.AppendUint32(one, uint32(24+c.name))
+		one = append(one, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, byte(c.name), byte(c.name>>8))
+		one = append(one, bytes.Repeat([]byte("x"), c.name)...)
+		one = binary.LittleEndian.AppendUint32(one, uint32(24+c.name))
+		head := []byte("\x0a\x0d\x0d\x0a\x1c\x00\x00\x00\x4d\x3c\x2b\x1a\x01\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\x1c\x00\x00\x00")
+		var w trace.Warnings
+		r, err := NewReader(io.MultiReader(bytes.NewReader(head), &endless{one, one}), "x", &w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Next(new(trace.Frame)); err != io.EOF {
+			t.Error(err)
+		}
+		if n := len(r.Interfaces()); n < 1000 || n > c.most {
+			t.Errorf("%d interfaces with names of %d bytes", n, c.name)
+		}
+		r.Close()
+		if lines := w.Lines(); len(lines) != 1 || !strings.Contains(lines[0], tooMany) {
+			t.Error(lines)
+		}
+	}
+}
+
+// endless is a text again and again.
+type endless struct{ text, rest []byte }
+
+func (e *endless) Read(b []byte) (int, error) {
+	if len(e.rest) == 0 {
+		e.rest = e.text
+	}
+	n := copy(b, e.rest)
+	e.rest = e.rest[n:]
+	return n, nil
+}
+
 func TestSuperSegmentsOfAnyLengthAreRead(t *testing.T) {
 	big := bytes.Repeat([]byte("segment "), 512<<10/8+1000)
 	for _, snap := range []uint32{0, 1 << 20} {

@@ -113,8 +113,9 @@ type layout struct {
 	swapped  bool   // the two lengths may stand the other way round
 
 	// pcapng
-	units   []unit // of each interface
-	section int    // index in ifaces of the section's first interface
+	units     []unit // of each interface
+	section   int    // index in ifaces of the section's first interface
+	described int    // bytes that the descriptions of interfaces take
 }
 
 // Open opens a capture. Warnings go to w, which may be nil.
@@ -231,6 +232,7 @@ const (
 	badBlock    = "a block's length is corrupt; what comes before it is used"
 	badVersion  = "a section in an unknown version of pcapng; what comes before it is used"
 	zeros       = "zeros instead of packets, as a crash leaves them; what comes before them is used"
+	tooMany     = "descriptions of interfaces take more than 64 MiB; what comes before that is used"
 	badContent  = "packets whose contents contradict their block are left out"
 	badStamp    = "packets with a stamp outside of the years 1823 to 2116 are left out"
 	noStamp     = "packets without a stamp (simple packet blocks) take that of the packet before and are not matched"
@@ -241,7 +243,7 @@ const (
 )
 
 // damages are the kinds that leave something out of a capture that was not cut: that one is whole up to where it ends.
-var damages = map[string]bool{badLength: true, badBlock: true, badVersion: true, badContent: true}
+var damages = map[string]bool{badLength: true, badBlock: true, badVersion: true, tooMany: true, badContent: true}
 
 // stop ends the capture where fewer bytes are left than belong together: quietly at the end of the file if none are, with
 // a warning if it is cut there, with an error if it could not be read.

@@ -66,14 +66,14 @@ var mayImport = map[string][]string{
 	"internal/show/view":        {"internal/show", "internal/show/index", "internal/cause/...", "internal/compare", "internal/kernel", "internal/plainhttp", "trace", "clock"}, // the kernel's packets
 	"internal/sim":              {"trace", "clock"},
 	"internal/demo":             {"internal/pipeline", "internal/pipeline/input", "internal/show", "internal/sim", "format/...", "trace", "clock"},
-	"internal/pipeline": {"internal/redact", "internal/pipeline/...", "internal/filter", "internal/plainhttp", "internal/show/...", "internal/steering",
+	"internal/pipeline": {"internal/redact", "internal/yamltext", "internal/pipeline/...", "internal/filter", "internal/plainhttp", "internal/show/...", "internal/steering",
 		"match", "align/...", "order", "order/logical", "format/...", "trace", "clock"},
 	"internal/live": {"internal/live/watch", "internal/steering", "internal/retention", "internal/pipeline/input", "internal/pipeline/usage", "internal/pipeline/source", "internal/kernel", "internal/filter", "internal/show/...", "match", "align/...", "order",
 		"format/...", "trace", "clock"},
 	"internal/live/watch": {},
 	// What a file of an experiment says is checked with the pairs of the filter; what is said on the wire knows nothing of either.
 	"internal/experiment/protocol": {"sensor/daemon"}, // instants of starts
-	"internal/experiment/file":     {"internal/experiment/protocol", "internal/filter"},
+	"internal/experiment/file":     {"internal/experiment/protocol", "internal/filter", "internal/yamltext"},
 	"internal/experiment/keeper":   {},
 	// A host emits when phases begin and end, so the recorder has them.
 	"internal/experiment/host": {"internal/private", "internal/experiment/allow", "internal/experiment/keeper", "internal/experiment/protocol", "sensor"},
@@ -94,6 +94,7 @@ var mayImport = map[string][]string{
 	"internal/pipeline/source":    {"trace", "clock"},
 	"internal/pipeline/spans":     {"clock"},
 	"internal/pipeline/usage":     {},
+	"internal/yamltext":           {},
 
 	// What only tests and tools need.
 	"internal/arch":           {},

@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/parser"
 
 	"meridian/internal/filter"
 	"meridian/internal/pipeline/usage"
+	"meridian/internal/yamltext"
 )
 
 // Dataset is a conversion that has a name, for repeated use. A file of them reads
@@ -77,7 +79,7 @@ func ReadDataset(reference string) (*Dataset, error) {
 	var file struct {
 		Datasets map[string]*Dataset `yaml:"datasets"`
 	}
-	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict()); err != nil {
+	if err := decodeDatasets(text, &file); err != nil {
 		return nil, usage.Errorf("%s: %s", path, yaml.FormatError(err, false, true))
 	}
 	var names []string
@@ -102,6 +104,25 @@ func ReadDataset(reference string) (*Dataset, error) {
 	}
 	d.from(filepath.Dir(path))
 	return d, nil
+}
+
+// decodeDatasets decodes YAML, if it is not more than memory holds.
+func decodeDatasets(text []byte, into any) error {
+	if len(text) > yamltext.MaxBytes {
+		return fmt.Errorf("%d bytes, at most %d", len(text), yamltext.MaxBytes)
+	}
+	text, problem := yamltext.Readable(text)
+	if problem != nil {
+		return problem
+	}
+	tree, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return err
+	}
+	if problem := yamltext.Expand(tree); problem != nil {
+		return problem
+	}
+	return yaml.UnmarshalWithOptions(text, into, yaml.Strict())
 }
 
 // from makes the paths relative to a directory.

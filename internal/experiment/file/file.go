@@ -18,13 +18,11 @@ import (
 
 	"meridian/internal/experiment/protocol"
 	"meridian/internal/filter"
+	"meridian/internal/yamltext"
 )
 
 // Limits of a file.
 const (
-	maxBytes   = 4 << 20
-	maxDepth   = 50
-	maxNodes   = 200_000
 	maxHosts   = 250
 	maxDaemons = 2000
 	maxRuns    = 10_000
@@ -182,8 +180,8 @@ type Options struct {
 
 // Read reads an experiment. The error is Problems, but for a text that is too long.
 func Read(text []byte, o Options) (*Experiment, error) {
-	if len(text) > maxBytes {
-		return nil, fmt.Errorf("%s: %d bytes, at most %d", o.Name, len(text), maxBytes)
+	if len(text) > yamltext.MaxBytes {
+		return nil, fmt.Errorf("%s: %d bytes, at most %d", o.Name, len(text), yamltext.MaxBytes)
 	}
 	r := &reader{o: o, seen: make(map[Problem]bool)}
 	root := r.parse(text)

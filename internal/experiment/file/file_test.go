@@ -49,6 +49,7 @@ func TestProblemsNameTheLineAndWhatWasExpected(t *testing.T) {
 		{"no YAML", "hosts: [a\ndaemons: }", "invalid YAML"},
 		{"Latin-1", "name: caf\xe9\n" + whole, "1:10: byte 0xe9 is not UTF-8"},
 		{"brackets", "hosts: " + strings.Repeat("[", 100_000), "1:1008: more than 1000 brackets are open"},
+		{"lists in a line", "hosts: [a]\nx:\n  " + strings.Repeat("- ", 100_000), "3:1: more than 1000 values begin within each other in one line"},
 		{"a key twice", whole + "hosts: [c]\n", "8:1: invalid YAML: mapping key \"hosts\" already defined at [1:1]"},
 		{"two documents", whole + "---\nhosts: [a]\n", "9:1: a second document"},
 		{"unknown key", "shedule: []\n" + whole, `1:1: file: unknown key "shedule"; did you mean "schedule"?`},

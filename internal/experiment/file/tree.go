@@ -7,6 +7,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"meridian/internal/yamltext"
 )
 
 // node is a value of the file. Aliases are resolved.
@@ -142,10 +144,10 @@ func (b *builder) build(from ast.Node, depth int) *node {
 		return n
 	}
 	n.at = position(from)
-	if b.nodes++; depth > maxDepth || b.nodes > maxNodes {
+	if b.nodes++; depth > yamltext.MaxDepth || b.nodes > yamltext.MaxValues {
 		if !b.full {
 			b.full = true
-			b.r.problem(n.at, "too deep or too much: at most %d levels and %d values", maxDepth, maxNodes)
+			b.r.problem(n.at, "too deep or too much: at most %d levels and %d values", yamltext.MaxDepth, yamltext.MaxValues)
 		}
 		return n
 	}
