@@ -3,6 +3,7 @@ package main_test
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 
 	"meridian/internal/testneed"
 )
@@ -52,13 +55,26 @@ func TestABombTakesBoundedMemory(t *testing.T) {
 		}
 		aliases += b + ": &" + b + " [*" + a + ", *" + a + "]\n"
 	}
+	list := filepath.Join(dir, "list")
+	if err := os.WriteFile(list, []byte("a b 1 2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dataset := []string{"convert", "--method", "none", list, "-o", filepath.Join(dir, "list.csv"), "--dataset"}
+	const ctf = "/* CTF 1.8 */\ntrace { major = 1; minor = 8; byte_order = le; };\n"
+	doubled := ctf + "typealias integer { size = 8; } := t0;\n"
+	for i := range 60 {
+		doubled += fmt.Sprintf("typealias struct { t%d a; t%d b; } := t%d;\n", i, i, i+1)
+	}
 	for name, b := range map[string]struct {
 		repeated
 		zip  bool
 		args []string
 	}{
-		"capture.pcap.gz":     {repeated{"\xd4\xc3\xb2\xa1\x02\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\x00\x00\x01\x00\x00\x00", "\xff", 8 * many, ""}, true, nil},
-		"capture.pcapng.gz":   {repeated{"\x0a\x0d\x0d\x0a\x1c\x00\x00\x00\x4d\x3c\x2b\x1a\x01\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\x1c\x00\x00\x00", "\x06\x00\x00\x00\xf0\xff\xff\xff", many, ""}, true, nil},
+		"capture.pcap.gz":   {repeated{"\xd4\xc3\xb2\xa1\x02\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\x00\x00\x01\x00\x00\x00", "\xff", 8 * many, ""}, true, nil},
+		"capture.pcapng.gz": {repeated{"\x0a\x0d\x0d\x0a\x1c\x00\x00\x00\x4d\x3c\x2b\x1a\x01\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\x1c\x00\x00\x00", "\x06\x00\x00\x00\xf0\xff\xff\xff", many, ""}, true, nil},
+		"interfaces.pcapng.gz": {repeated{"\x0a\x0d\x0d\x0a\x1c\x00\x00\x00\x4d\x3c\x2b\x1a\x01\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\x1c\x00\x00\x00",
+			"\x01\x00\x00\x00\x14\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x14\x00\x00\x00", 4 << 20, ""}, true, nil},
+		"capture.pcap.zst":    {repeated{"\xd4\xc3\xb2\xa1\x02\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\x00\x00\x01\x00\x00\x00", "\xff", 8 * many, ""}, false, nil},
 		"nested.otlp.json":    {repeated{`{"resourceSpans":`, "[", 4 << 20, ""}, true, nil},
 		"nested.jaeger.json":  {repeated{`{"data":`, `{"a":`, 4 << 20, ""}, true, nil},
 		"nested.chrome.json":  {repeated{`{"traceEvents":`, "[", 4 << 20, ""}, true, nil},
@@ -67,20 +83,37 @@ func TestABombTakesBoundedMemory(t *testing.T) {
 		"line.txt":            {repeated{"a b 1 2\na b ", "3", 8 * many, " 4\n"}, true, nil},
 		"experiment.yaml":     {repeated{aliases, "", 0, ""}, false, []string{"run", "--check"}},
 		"nested.yaml":         {repeated{"hosts: ", "[", 1 << 20, ""}, false, []string{"run", "--check"}},
+		"lists.yaml":          {repeated{"hosts: [a]\nx:\n  ", "- ", 1 << 20, ""}, false, []string{"run", "--check"}},
+		"aliases-sets.yaml":   {repeated{"datasets:\n  a: {inputs: [x]}\n" + strings.ReplaceAll(aliases, "hosts", "x"), "", 0, ""}, false, dataset},
+		"nested-sets.yaml":    {repeated{"datasets: ", "[", 1 << 20, ""}, false, dataset},
+		"nested.ctf":          {repeated{ctf + "stream { event.header := ", "struct { ", 4 << 20, ""}, false, nil},
+		"lengths.ctf":         {repeated{ctf + "event { fields := struct { integer { size = 8; } x", "[1000000]", 1 << 20, "; }; };\n"}, false, nil},
+		"doubled.ctf":         {repeated{doubled, "", 0, "event { fields := struct { t60 x; }; };\n"}, false, nil},
 	} {
 		path := filepath.Join(dir, name)
 		var w bytes.Buffer
 		var err error
-		if b.zip {
-			z, _ := gzip.NewWriterLevel(&w, gzip.BestSpeed) // a level that there is
+		var z io.WriteCloser
+		switch {
+		case b.zip:
+			z, err = gzip.NewWriterLevel(&w, gzip.BestSpeed)
+		case strings.HasSuffix(name, ".zst"):
+			z, err = zstd.NewWriter(&w)
+		default:
+			err = b.write(&w)
+		}
+		if z != nil {
 			if err = b.write(z); err == nil {
 				err = z.Close()
 			}
-		} else {
-			err = b.write(&w)
+		}
+		file := path
+		if err == nil && strings.HasSuffix(name, ".ctf") {
+			err = os.Mkdir(path, 0o700)
+			file = filepath.Join(path, "metadata")
 		}
 		if err == nil {
-			err = os.WriteFile(path, w.Bytes(), 0o600)
+			err = os.WriteFile(file, w.Bytes(), 0o600)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -155,9 +155,9 @@ func (r *Reader) begin(body []byte) bool {
 	return false
 }
 
-// maxDescribed is how many bytes of memory the descriptions of all interfaces of a file may take: some 300,000 with short names. A compressed
+// maxDescribed is how many bytes of memory the descriptions of all interfaces of a file may take: some 160,000 with short names. A compressed
 // file of a megabyte can hold millions.
-const maxDescribed = 64 << 20
+const maxDescribed = 32 << 20
 
 // describe takes the description of an interface. Every one counts, or the numbers behind it would be wrong: false if there are too many.
 func (r *Reader) describe(body []byte) bool {

@@ -232,7 +232,7 @@ const (
 	badBlock    = "a block's length is corrupt; what comes before it is used"
 	badVersion  = "a section in an unknown version of pcapng; what comes before it is used"
 	zeros       = "zeros instead of packets, as a crash leaves them; what comes before them is used"
-	tooMany     = "descriptions of interfaces take more than 64 MiB; what comes before that is used"
+	tooMany     = "descriptions of interfaces take more than 32 MiB; what comes before that is used"
 	badContent  = "packets whose contents contradict their block are left out"
 	badStamp    = "packets with a stamp outside of the years 1823 to 2116 are left out"
 	noStamp     = "packets without a stamp (simple packet blocks) take that of the packet before and are not matched"

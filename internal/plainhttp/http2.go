@@ -23,7 +23,7 @@ const (
 	prioritised = 0x20
 
 	frameHead   = 9
-	mostTable   = 1 << 20
+	mostTable   = 64 << 10 // bytes of a table of HPACK, as browsers allow; there may be 8192 tables
 	mostStrings = 32 << 10
 )
 
