@@ -1,9 +1,12 @@
 package view
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -21,6 +24,47 @@ func FuzzRequest(f *testing.F) {
 		h.ServeHTTP(w, r.WithContext(t.Context()))
 		if w.Code == http.StatusInternalServerError || w.Body.Len() > 64<<20 {
 			t.Errorf("%q?%q: %d, %d bytes: %.200s", path, query, w.Code, w.Body.Len(), w.Body)
+		}
+	})
+}
+
+// FuzzPutNotes: whatever a page sends as notes is refused with a reason and leaves the file as it was, or is what the file has from then on.
+func FuzzPutNotes(f *testing.F) {
+	f.Add(`[{"at":5,"row":-1,"text":"x"},{"at":5,"to":7,"row":0,"text":"y"}]`, true)
+	f.Add(`[{"at":-5,"row":9,"text":"\u001b[2J"}]`, true)
+	f.Add(`{"version":"x","notes":[]}`, false)
+	path := filepath.Join(f.TempDir(), "notes")
+	d := &fake{hosts: 1, top: 10}
+	n, err := OpenNotes(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	h := HandlerWithNotes(d, n)
+	ask := func(t *testing.T, method, body string) (int, *heldNotes) {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(method, notesPath, strings.NewReader(body)))
+		held := new(heldNotes)
+		if w.Code == http.StatusOK && json.Unmarshal(w.Body.Bytes(), held) != nil {
+			t.Fatalf("%s %q is answered by %q", method, body, w.Body)
+		}
+		return w.Code, held
+	}
+	f.Fuzz(func(t *testing.T, body string, wrap bool) {
+		_, before := ask(t, http.MethodGet, "")
+		if wrap {
+			body = `{"version":"` + before.Version + `","notes":` + body + `}`
+		}
+		code, put := ask(t, http.MethodPut, body)
+		want := before
+		switch code {
+		case http.StatusOK:
+			want = put
+		case http.StatusBadRequest, http.StatusConflict:
+		default:
+			t.Errorf("%q: %d", body, code)
+		}
+		if code, now := ask(t, http.MethodGet, ""); code != http.StatusOK || !reflect.DeepEqual(now, want) {
+			t.Errorf("%q: %+v, then %d, %+v", body, want, code, now)
 		}
 	})
 }
