@@ -154,3 +154,47 @@ func (b *panelBrowser) ALaneOfOneDensityLooksTheSameOnBothSidesOfATilesEnd(t *te
 		p.shot("density-" + scheme)
 	}
 }
+
+// crossed is a timeline of three hosts: 40 messages go from the first to the last, over a slice of the second that lasts all the time.
+func crossed(t *testing.T) view.Data {
+	t.Helper()
+	s := &trace.Schema{Hosts: []string{"a", "b", "c"}, Classes: []trace.Class{{Name: "send"}, {Name: "busy"}}}
+	for i, host := range s.Hosts {
+		s.Streams = append(s.Streams, trace.Stream{Name: host, Host: host, Kind: trace.Thread, ID: int64(i + 1), Parent: -1})
+	}
+	return timelineOf(t, indextest.Build(t, s, "", nil, func(b *index.Builder) error {
+		write := func(at int64, host, class int, e trace.Event) error {
+			e.Time, e.Stream, e.Class = clock.HostTime(at), host, class
+			return b.Write(&trace.TimelineEvent{Event: e, Host: host, Map: -1, Time: clock.TimelineTime(at), Low: clock.TimelineTime(at), High: clock.TimelineTime(at)})
+		}
+		if err := write(0, 1, 1, trace.Event{Phase: trace.Begin}); err != nil {
+			return err
+		}
+		for i := range int64(40) {
+			if err := write(1000+i*20_000, 0, 0, trace.Event{Flow: uint64(i + 1), Role: trace.Sends}); err != nil {
+				return err
+			}
+			if err := write(11_000+i*20_000, 2, 0, trace.Event{Flow: uint64(i + 1), Role: trace.Receives}); err != nil {
+				return err
+			}
+		}
+		return write(820_000, 1, 1, trace.Event{Phase: trace.End})
+	}))
+}
+
+// What a thread did is not crossed out by messages between others.
+func (b *panelBrowser) LinesOfMessagesLieBehindSlices(t *testing.T) {
+	p := b.serve(t, crossed(t), "light", "#v=1&t=0,820000")
+	p.still()
+	// A line is thin: what lies right and left of it is not of it. Delays are written in boxes.
+	counts := drawnNow[[]int](p, `[[4, css(meridian.color(1))], [60, css(meridian.theme.ground)]].map(([below, around]) => {
+		const [x, y] = place(0, 1, below), is = (dx) => near(pixel("rows", x + dx, y), around);
+		let lines = 0;
+		for (let dx = 5; dx < meridian.plot.width - 5; dx++) if (!is(dx) && is(dx - 3) && is(dx + 3)) lines++;
+		return lines;
+	})`)
+	if counts[0] > 0 || counts[1] < 20 {
+		t.Errorf("%d columns of a slice are crossed by a message, %d between rows", counts[0], counts[1])
+	}
+	p.shot("crossed")
+}

@@ -137,9 +137,10 @@ export function rows() {
   Links.prepare(level);
   Lanes.upload();
   Ribbons.draw(g);
+  Links.behind(g, ratio);
   Lanes.flush(g, false);
   text();
-  Links.draw(g, ratio);
+  Links.before(g, ratio);
   if (pin) {
     header(pin.top, pin.line.h, W);
     Lanes.flush(g, true);

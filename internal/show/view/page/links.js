@@ -138,14 +138,37 @@ export function prepare(fine) {
 }
 
 /**
+ * behind draws the lines of arrows, over which slices are drawn.
  * @param {CanvasRenderingContext2D} g
  * @param {number} ratio
  */
-export function draw(g, ratio) {
+export function behind(g, ratio) {
+  const { ordered, inverted } = sorted();
+  g.strokeStyle = Colors.theme.message;
+  g.lineWidth = ratio;
+  g.globalAlpha = arrows.length > 400 ? 0.35 : arrows.length > 100 ? 0.55 : 0.8;
+  strokes(g, ordered, ratio);
+  g.globalAlpha = 1;
+  if (!inverted.length) return;
+  g.strokeStyle = Colors.theme.inverted;
+  g.lineWidth = 1.75 * ratio;
+  g.setLineDash(backwards.map((n) => n * ratio));
+  strokes(g, inverted, ratio);
+  g.setLineDash([]);
+}
+
+/**
+ * before draws over slices where arrows end, and their delays.
+ * @param {CanvasRenderingContext2D} g
+ * @param {number} ratio
+ */
+export function before(g, ratio) {
   if (!arrows.length) return;
-  lines(g, ratio);
+  heads(g, ratio);
   texts(g, ratio);
 }
+
+const sorted = () => ({ ordered: arrows.filter((a) => !a.inverted), inverted: arrows.filter((a) => a.inverted) });
 
 const sentX = (/** @type {LinkInSight} */ one, /** @type {number} */ at) => View.x(at, Runs.at(one.link.from, at)), receivedX = (/** @type {LinkInSight} */ one, /** @type {number} */ at) => View.x(at, Runs.at(one.link.to, at));
 
@@ -238,27 +261,18 @@ function ribbon(one, alsoExact, strength) {
  * @param {CanvasRenderingContext2D} g
  * @param {number} ratio
  */
-function lines(g, ratio) {
-  const ordered = arrows.filter((a) => !a.inverted), inverted = arrows.filter((a) => a.inverted);
-  g.strokeStyle = Colors.theme.message;
-  g.lineWidth = ratio;
-  g.globalAlpha = arrows.length > 400 ? 0.35 : arrows.length > 100 ? 0.55 : 0.8;
-  strokes(g, ordered, ratio);
+function heads(g, ratio) {
+  const { ordered, inverted } = sorted();
   if (arrows.length <= 300) {
     g.globalAlpha = 0.9;
     g.fillStyle = Colors.theme.message;
     g.beginPath();
     for (const a of ordered) head(g, a, ratio);
     g.fill();
+    g.globalAlpha = 1;
   }
-  g.globalAlpha = 1;
-  if (!inverted.length) return;
-  g.strokeStyle = Colors.theme.inverted;
-  g.lineWidth = 1.75 * ratio;
-  g.setLineDash(backwards.map((n) => n * ratio));
-  strokes(g, inverted, ratio);
-  g.setLineDash([]);
   if (inverted.length > 300) return;
+  g.strokeStyle = Colors.theme.inverted;
   g.lineWidth = 1.25 * ratio;
   g.fillStyle = Colors.theme.ground;
   for (const a of inverted) {
