@@ -245,7 +245,7 @@ func (b *panelBrowser) RawTimeCountsAndListsInversionsAndKeepsAllHostsInSight(t 
 				if (near(d.subarray(i, i + 3), want, 40)) { backwards++; if (i / 4 / c.width > c.height - 24 * devicePixelRatio) corner++; }
 				if (near(d.subarray(i, i + 3), plain, 40)) forwards++;
 			}
-			return backwards > 200 && forwards > 200 && corner > 50;
+			return backwards > 200 && forwards > 100 && corner > 50;
 		})()`, kind+": inverted messages look like others, or are not explained")
 		p.shots("raw-inverted-" + kind)
 		p.click("#do-raw", "")
