@@ -144,7 +144,7 @@ func (r *recorder) once(ctx context.Context, args []string) (code int, how endin
 		}
 	}
 	c := exec.CommandContext(ctx, program, append([]string{"record", "-o", r.dir, "--" + ofAgentFlag}, args...)...)
-	c.Stdout, c.Stderr = r.stdout, r.stderr
+	c.Stdout, c.Stderr = r.stdout, underneath(r.stderr)
 	told, err := r.readyPipe(c)
 	if err != nil {
 		return 0, endedItself, err

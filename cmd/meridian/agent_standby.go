@@ -123,7 +123,7 @@ func (f *agentFlags) standBy(cmd *cobra.Command, args []string) error {
 // recordCommanded returns what records sessions, as processes. current is how the recorder that runs exchanges probes.
 func (f *agentFlags) recordCommanded(cmd *cobra.Command, args []string, c *nats.Conn, current *atomic.Pointer[agentProbes]) standby.Recorder {
 	return func(ctx context.Context, x standby.Recording) (warning string, err error) {
-		said := &lastLine{to: cmd.ErrOrStderr()}
+		said := &lastLine{to: underneath(cmd.ErrOrStderr())}
 		probes := newAgentProbes(f, x.Dir, filepath.Base(x.Dir), slices.Concat(args, x.Args), c, f.log(cmd))
 		current.Store(probes)
 		defer current.Store(nil)

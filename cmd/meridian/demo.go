@@ -88,7 +88,7 @@ func (f *demoFlags) run(cmd *cobra.Command) error {
 	}
 	if !f.quiet {
 		for _, line := range result.Report.Warnings {
-			fmt.Fprintln(cmd.ErrOrStderr(), "meridian: warning:", line)
+			tell(cmd.ErrOrStderr(), "warning: ", line)
 		}
 	}
 	show := result.Print

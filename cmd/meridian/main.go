@@ -69,6 +69,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetOut(stdout)
+	stderr = &plainText{stderr}
 	root.SetErr(stderr)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd(args...) // keeps the output set above
@@ -86,19 +87,20 @@ func run(args []string, stdout, stderr io.Writer) int {
 	var ended *commandEnded
 	switch {
 	case errors.As(err, &ended):
-		fmt.Fprintln(stderr, "meridian:", err)
+		tell(stderr, "", err)
 		return ended.code
 	case errors.As(err, &broken):
-		fmt.Fprintln(stderr, "meridian:", err)
+		tell(stderr, "", err)
 		return exitBroken
 	case errors.As(err, &mistake), root.wrongUsage:
-		fmt.Fprintf(stderr, "meridian: %v\nTry '%s'.\n", err, helpOf(cmd))
+		tell(stderr, "", err)
+		fmt.Fprintf(stderr, "Try '%s'.\n", helpOf(cmd))
 		return exitUsage
 	case ctx.Err() != nil:
 		fmt.Fprintln(stderr, "meridian: interrupted; no output was written")
 		return exitFailed
 	}
-	fmt.Fprintln(stderr, "meridian:", err)
+	tell(stderr, "", err)
 	return exitFailed
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
@@ -23,7 +22,7 @@ func (f *quietFlag) printWarnings(cmd *cobra.Command, warnings []string) {
 		return
 	}
 	for _, line := range warnings {
-		fmt.Fprintln(cmd.ErrOrStderr(), "meridian: warning:", line)
+		tell(cmd.ErrOrStderr(), "warning: ", line)
 	}
 }
 
@@ -34,7 +33,7 @@ func (f *quietFlag) printWritten(cmd *cobra.Command, written ...pipeline.Written
 		return
 	}
 	for _, w := range written {
-		fmt.Fprintln(cmd.ErrOrStderr(), "meridian: wrote", w)
+		tell(cmd.ErrOrStderr(), "wrote ", w)
 	}
 }
 

@@ -30,8 +30,8 @@ func newProgress(cmd *cobra.Command, quiet bool) *progress {
 }
 
 func (p *progress) start(w io.Writer) {
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		p.to, p.begun = w, time.Now()
+	if f, ok := underneath(w).(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		p.to, p.begun = f, time.Now()
 	}
 }
 

@@ -190,7 +190,7 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	o.Ready = func() { f.tellReady(ready, cmd.ErrOrStderr(), len(args) > 0) }
 	warn := func(line string) { // at once: not after hours of a recording that lacks what it was for
 		if !f.quiet {
-			fmt.Fprintln(cmd.ErrOrStderr(), "meridian: warning:", line)
+			tell(cmd.ErrOrStderr(), "warning: ", line)
 		}
 	}
 	sources, err := f.openSources(len(args) > 0, o.Warnings, warn)

@@ -48,7 +48,7 @@ func (r *recordedCommand) start(ending context.Context, ends *endings, rings str
 	c, err := startCommand(func() *exec.Cmd {
 		c := exec.CommandContext(ending, r.args[0], r.args[1:]...)
 		c.Cancel = func() error { return ends.passOn(c.Process) }
-		c.Stdin, c.Stdout, c.Stderr = os.Stdin, r.stdout, r.stderr
+		c.Stdin, c.Stdout, c.Stderr = os.Stdin, r.stdout, underneath(r.stderr)
 		c.Env = append(private.Environ(os.Environ()), "MERIDIAN="+rings)
 		return c
 	}, follow)

@@ -138,19 +138,11 @@ func packetsOf(s *record.Summary) (n uint64, ok bool) {
 	return n, ok
 }
 
-// printable replaces control characters, which a program's name may contain.
-func printable(c rune) rune {
-	if c < ' ' || c == 0x7f {
-		return '?'
-	}
-	return c
-}
-
 // counter shows the counts of a running recording on a terminal.
 type counter struct{ to io.Writer }
 
 func liveCounts(w io.Writer, quiet bool) *counter {
-	if file, ok := w.(*os.File); ok && !quiet && term.IsTerminal(int(file.Fd())) {
+	if file, ok := underneath(w).(*os.File); ok && !quiet && term.IsTerminal(int(file.Fd())) {
 		return &counter{w}
 	}
 	return &counter{}

@@ -103,7 +103,7 @@ func (f *requestFlags) run(cmd *cobra.Command, args []string) error {
 	if !f.quiet {
 		leftOut(cmd.ErrOrStderr(), list, f.groups)
 	}
-	out := cmd.OutOrStdout()
+	out := forTerminal(cmd.OutOrStdout())
 	switch {
 	case f.groups:
 		err = printGroups(out, t, list, f.json)
