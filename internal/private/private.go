@@ -50,6 +50,16 @@ func Share() {
 // File returns the mode of a file that is made under another name first, and so does not get it from the umask.
 func File() fs.FileMode { return Mode(0o666) }
 
+// FileOver returns the mode of a file that replaces what is at path: that of a file of this user, else as [File] has it. Another user may
+// have put a file or a link there first, so that what is written can be read.
+func FileOver(path string) fs.FileMode {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() || !own(info) {
+		return File()
+	}
+	return info.Mode().Perm()
+}
+
 // Mode returns what the umask leaves of permissions.
 func Mode(of fs.FileMode) fs.FileMode { return of.Perm() &^ umask() }
 

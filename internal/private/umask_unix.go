@@ -4,6 +4,7 @@ package private
 
 import (
 	"io/fs"
+	"os"
 	"sync/atomic"
 	"syscall"
 )
@@ -25,4 +26,10 @@ func umask() fs.FileMode { return fs.FileMode(now.Load()) }
 func set(mask fs.FileMode) {
 	syscall.Umask(int(mask))
 	now.Store(uint32(mask))
+}
+
+// own reports whether a file is of this process's user.
+func own(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int64(stat.Uid) == int64(os.Geteuid())
 }

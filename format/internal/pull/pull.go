@@ -68,7 +68,9 @@ func (r *Reader) fill(keep *int) bool {
 		r.last = -1
 	}
 	if r.end == len(r.buf) {
-		r.buf = append(r.buf, make([]byte, len(r.buf))...)
+		buf := make([]byte, 2*len(r.buf)) // append would take a quarter more than that
+		copy(buf, r.buf)
+		r.buf = buf
 	}
 	for tries := 0; ; tries++ {
 		n, err := r.r.Read(r.buf[r.end:])
@@ -139,7 +141,7 @@ func (r *Reader) value(limit int, wanted bool) ([]byte, error) {
 	for {
 		n, done := s.scan(r.buf[at:r.end])
 		at += n
-		if wanted && !long && at-keep > limit {
+		if wanted && !long && (at-keep > limit || at-keep == limit && !done) { // it is longer: no buffer beyond the limit
 			long = true
 		}
 		if long || !wanted {

@@ -123,11 +123,7 @@ func (f *File) WriteThrough(p []byte) error { return f.to.through(p) }
 // Close completes the file and sets its permissions. It must be called once, also after an error.
 func (f *File) Close() error {
 	err := f.to.Close()
-	mode := private.File()
-	if info, statErr := os.Stat(f.path); statErr == nil {
-		mode = info.Mode().Perm()
-	}
-	if chmod := f.file.Chmod(mode); err == nil {
+	if chmod := f.file.Chmod(private.FileOver(f.path)); err == nil {
 		err = chmod
 	}
 	if closing := f.file.Close(); err == nil {
