@@ -1,9 +1,29 @@
 package cause
 
+import (
+	"runtime"
+	"sync"
+)
+
 // byEvent maps numbers of events to places in a list. Events are numbered without large gaps, so it is a list itself: 4 bytes an
 // event, where a map takes ten times as long.
 type byEvent struct {
 	places []int32 // one more than the place; 0 is none
+}
+
+// newByEvent maps the events of a list of so many. Of several of one event the last one counts.
+func newByEvent(n int, event func(i int) int64) (x byEvent) {
+	last := int64(-1)
+	for i := range n {
+		last = max(last, event(i))
+	}
+	x.places = make([]int32, last+1)
+	for i := range n {
+		if e := event(i); e >= 0 {
+			x.places[e] = int32(i) + 1
+		}
+	}
+	return x
 }
 
 // set notes a place, which is less than 2^31-1.
@@ -48,5 +68,30 @@ func (x *Spans) Of(event int64) (Span, bool) {
 	return x.list[i], true
 }
 
+// Has reports whether a slice has a name.
+func (x *Spans) Has(event int64) bool {
+	_, is := x.at.get(event)
+	return is
+}
+
 // Len returns how many slices have names.
 func (x *Spans) Len() int { return len(x.list) }
+
+// together runs functions at once, and waits for all.
+func together(all ...func()) {
+	var group sync.WaitGroup
+	for _, do := range all {
+		group.Go(do)
+	}
+	group.Wait()
+}
+
+// inParts calls do for as many parts of [0, n) as there are processors, for all at once.
+func inParts(n int, do func(from, to int)) {
+	parts := runtime.GOMAXPROCS(0)
+	all := make([]func(), parts)
+	for i := range all {
+		all[i] = func() { do(n*i/parts, n*(i+1)/parts) }
+	}
+	together(all...)
+}

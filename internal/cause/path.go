@@ -37,53 +37,49 @@ type Paths struct {
 	Walk     func(found int) ([]Piece, bool)
 	m        *Model
 	requests []Request
-	received map[int][]int    // by row: messages by their receipt
-	children map[Span][]child // by trace and parent (ID is zero)
-}
-
-// child is a slice below a span: a request, or work within the process.
-type child struct {
-	begin, end int64
-	row, class int
-	event      int64
-	request    int // -1 for work within the process
+	received [][]int32 // by row: messages by their receipt
+	children *children
 }
 
 // NewPaths prepares a model with its requests, as Requests lists them.
 func NewPaths(m *Model, requests []Request) *Paths {
-	p := &Paths{m: m, requests: requests, received: make(map[int][]int), children: make(map[Span][]child)}
-	for i := range m.Messages {
-		p.received[m.Messages[i].To] = append(p.received[m.Messages[i].To], i)
-	}
-	for _, list := range p.received {
-		slices.SortFunc(list, func(a, b int) int { return cmp.Compare(m.Messages[a].Received, m.Messages[b].Received) })
-	}
-	var asked byEvent
-	for i := range requests {
-		if r := &requests[i]; r.Kind == KindSpan {
-			asked.set(r.Event, i)
-			p.below(r.Event, child{r.Begin, r.End, r.Client, r.Class, r.Event, i})
-		}
-	}
-	for _, list := range [][]Slice{m.Ends, m.Inner} {
-		for i := range list {
-			s := &list[i]
-			if _, is := asked.get(s.Event); !is {
-				p.below(s.Event, child{s.Begin, s.End, s.Row, s.Class, s.Event, -1})
-			}
-		}
-	}
-	for _, list := range p.children {
-		slices.SortFunc(list, func(a, b child) int { return cmp.Or(cmp.Compare(b.end, a.end), cmp.Compare(b.begin, a.begin)) })
-	}
+	p := &Paths{m: m, requests: requests}
+	together(
+		func() { p.received = m.received() },
+		func() { p.children = newChildren(m, requests) },
+	)
 	return p
 }
 
-func (p *Paths) below(event int64, c child) {
-	if s, is := p.m.Spans.Of(event); is && s.Parent != 0 {
-		key := Span{Trace: s.Trace, Parent: s.Parent}
-		p.children[key] = append(p.children[key], c)
+// received lists the messages of each row in order of their receipt.
+func (m *Model) received() [][]int32 {
+	type receipt struct {
+		at int64
+		i  int32
 	}
+	starts := make([]int, len(m.Hosts)+1)
+	for i := range m.Messages {
+		starts[m.Messages[i].To+1]++
+	}
+	for row := range m.Hosts {
+		starts[row+1] += starts[row]
+	}
+	all, ends := make([]receipt, len(m.Messages)), slices.Clone(starts)
+	for i := range m.Messages {
+		x := &m.Messages[i]
+		all[ends[x.To]] = receipt{x.Received, int32(i)}
+		ends[x.To]++
+	}
+	lists, numbers := make([][]int32, len(m.Hosts)), make([]int32, len(all))
+	for row := range lists {
+		list := all[starts[row]:starts[row+1]]
+		slices.SortFunc(list, func(a, b receipt) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.i, b.i)) })
+		lists[row] = numbers[starts[row]:starts[row+1]]
+		for k := range list {
+			lists[row][k] = list[k].i
+		}
+	}
+	return lists
 }
 
 // Of returns the path of a request, from its begin to its end.
@@ -170,7 +166,7 @@ func (w *walk) span(s Slice, t, bound int64, depth int) {
 	name, named := w.m.Spans.Of(s.Event)
 	var below []child
 	if named && name.ID != 0 && depth < mostDepth {
-		below = w.children[Span{Trace: name.Trace, Parent: name.ID}]
+		below = w.children.of(name.Trace, name.ID)
 	}
 	// Ends go down, and each child on the path ends before the one after it begins: one pass is enough.
 	for i := sort.Search(len(below), func(i int) bool { return below[i].end <= t }); i < len(below) && t > bound; i++ {
@@ -227,7 +223,7 @@ func (w *walk) row(row int, t, bound int64, except int, asked int32, depth int) 
 
 // answer finds the last message that came before t, with the one that asked for it: the last that its sender had from the
 // row before, sent behind the bound.
-func (w *walk) answer(list []int, t, bound int64, except int, asked int32) (q, r *Message) {
+func (w *walk) answer(list []int32, t, bound int64, except int, asked int32) (q, r *Message) {
 	for i := sort.Search(len(list), func(i int) bool { return w.m.Messages[list[i]].Received > t }) - 1; i >= 0; i-- {
 		q := &w.m.Messages[list[i]]
 		if q.Received <= bound {

@@ -70,38 +70,86 @@ func (m *Model) Ways(r *Request) (there, back Interval) { return m.ways(r.There,
 // Requests lists the requests of a model, in order of their begin: those of spans, those found in connections, and exchanges of the messages
 // that neither have.
 func (m *Model) Requests() []Request {
-	var bySent, byReceived, served byEvent // a served slice by its first event
-	for i := range m.Messages {
-		bySent.set(m.Messages[i].SentEvent, i)
-		byReceived.set(m.Messages[i].ReceivedEvent, i)
-	}
-	for i := range m.Ends {
-		served.set(m.Ends[i].Event, i)
-	}
-	var out []Request
-	used := make([]bool, len(m.Messages))
-	for i := range m.Ends {
-		s := &m.Ends[i]
-		there, begins := bySent.get(s.Event)
-		back, ends := byReceived.get(s.Last)
-		if !begins || !ends || m.Hosts[m.Messages[there].To] != m.Hosts[m.Messages[back].From] {
-			continue
-		}
-		r := Request{Kind: KindSpan, Client: s.Row, Server: m.Messages[there].To, Class: s.Class, Begin: s.Begin, End: s.End, There: m.Messages[there], Back: m.Messages[back],
-			Event: s.Event, Last: s.Last, Served: -1, Messages: 2}
-		if k, is := served.get(r.There.ReceivedEvent); is {
-			r.Served = k
-		}
-		used[there], used[back] = true, true
-		out = append(out, r)
-	}
 	for i := range m.Found {
 		m.Found[i].Found = int32(i) + 1
 	}
-	out = append(out, m.Found...)
-	out = append(out, m.exchanges(used)...)
-	slices.SortFunc(out, func(a, b Request) int { return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.Event, b.Event)) })
+	spans, used := m.spanRequests()
+	exchanges := m.exchanges(used)
+	places := make([]place, 0, len(spans)+len(m.Found)+len(exchanges))
+	put := func(begin, event int64) { places = append(places, place{begin, event, int32(len(places))}) }
+	for i := range spans {
+		s := &m.Ends[spans[i].slice]
+		put(s.Begin, s.Event)
+	}
+	for _, list := range [][]Request{m.Found, exchanges} {
+		for i := range list {
+			put(list[i].Begin, list[i].Event)
+		}
+	}
+	slices.SortFunc(places, func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.event, b.event), cmp.Compare(a.number, b.number))
+	})
+	served := newByEvent(len(m.Ends), func(i int) int64 { return m.Ends[i].Event })
+	out := make([]Request, len(places))
+	inParts(len(out), func(from, to int) {
+		for i := from; i < to; i++ {
+			switch n := int(places[i].number); {
+			case n < len(spans):
+				m.spanRequest(&out[i], &spans[n], &served)
+			case n < len(spans)+len(m.Found):
+				out[i] = m.Found[n-len(spans)]
+			default:
+				out[i] = exchanges[n-len(spans)-len(m.Found)]
+			}
+		}
+	})
 	return out
+}
+
+// place is where a request is in the list.
+type place struct {
+	begin, event int64
+	number       int32
+}
+
+// spanEnds is a slice that one message begins and another ends, by their places in a model.
+type spanEnds struct{ slice, there, back int32 }
+
+// spanRequests finds the requests of spans in the order of Ends, and which messages they have.
+func (m *Model) spanRequests() (out []spanEnds, used []bool) {
+	var bySent, byReceived byEvent
+	together(
+		func() { bySent = newByEvent(len(m.Messages), func(i int) int64 { return m.Messages[i].SentEvent }) },
+		func() {
+			byReceived = newByEvent(len(m.Messages), func(i int) int64 { return m.Messages[i].ReceivedEvent })
+		},
+	)
+	used = make([]bool, len(m.Messages))
+	for i := range m.Ends {
+		s := &m.Ends[i]
+		there, begins := bySent.get(s.Event)
+		if !begins {
+			continue
+		}
+		back, ends := byReceived.get(s.Last)
+		if !ends || m.Hosts[m.Messages[there].To] != m.Hosts[m.Messages[back].From] {
+			continue
+		}
+		used[there], used[back] = true, true
+		out = append(out, spanEnds{int32(i), int32(there), int32(back)})
+	}
+	return out, used
+}
+
+// spanRequest makes a request; served are the slices of Ends by the event that begins each.
+func (m *Model) spanRequest(r *Request, x *spanEnds, served *byEvent) {
+	s := &m.Ends[x.slice]
+	there, back := &m.Messages[x.there], &m.Messages[x.back]
+	*r = Request{Kind: KindSpan, Client: s.Row, Server: there.To, Class: s.Class, Begin: s.Begin, End: s.End, There: *there, Back: *back,
+		Event: s.Event, Last: s.Last, Served: -1, Messages: 2}
+	if k, is := served.get(there.ReceivedEvent); is {
+		r.Served = k
+	}
 }
 
 // talkers are two rows, and which of their conversations.

@@ -111,7 +111,7 @@ func compareCounted(t *rapid.T, v *View, x *Index, number map[int]int) {
 	}
 	type source interface {
 		Items(lane int, from, to int64, see func(*Item)) error
-		Texts(from int64, names []string, see func(event int64, texts []string)) error
+		Identifiers(from int64, names []string, see func(event int64, ids []uint64)) error
 		Scan(from int64, wanted func(class int) bool, see func(*Scanned) error) error
 	}
 	first := rapid.Int64Range(0, max(0, x.events)).Draw(t, "first event")
@@ -122,7 +122,7 @@ func compareCounted(t *rapid.T, v *View, x *Index, number map[int]int) {
 				t.Fatal(err)
 			}
 		}
-		if err := s.Texts(first, []string{"text", "n"}, func(event int64, texts []string) { out = append(out, fmt.Sprint(event, texts)) }); err != nil {
+		if err := s.Identifiers(first, []string{"text", "n"}, func(event int64, ids []uint64) { out = append(out, fmt.Sprint(event, ids)) }); err != nil {
 			t.Fatal(err)
 		}
 		err := s.Scan(first, func(class int) bool { return class%2 == 0 }, func(e *Scanned) error {

@@ -47,7 +47,7 @@ func (x *corpus) search(text string, after int64, limit int) (*Found, error) {
 	}
 	processors := runtime.GOMAXPROCS(0)
 	searchers := make([]*searcher, processors)
-	chunks := x.chunks(from, x.mayHold(q))
+	chunks := chunksOf(x.events, from, x.mayHold(q))
 	scanned := int64(0)
 	for size := processors; len(chunks) > 0; size *= 2 {
 		round := chunks[:min(size, len(chunks))]
@@ -107,9 +107,9 @@ type chunk struct {
 // end returns the number of the event behind the chunk.
 func (c *chunk) end() int64 { return c.list.endOf(c.blocks[len(c.blocks)-1]) }
 
-// chunks lists the blocks that may hold what is searched for, from an event on.
-func (x *corpus) chunks(from int64, wanted func(b *block) bool) (out []*chunk) {
-	for _, l := range x.events.lists() {
+// chunksOf lists the blocks from an event on that are wanted: those that may hold what is searched for.
+func chunksOf(x eventSource, from int64, wanted func(b *block) bool) (out []*chunk) {
+	for _, l := range x.lists() {
 		var c *chunk
 		for i := l.from(from); i < len(l.blocks); i++ {
 			if l.endOf(i) <= from || !wanted(&l.blocks[i]) {

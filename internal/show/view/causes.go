@@ -2,10 +2,12 @@ package view
 
 import (
 	"cmp"
+	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"meridian/internal/cause"
 	"meridian/internal/cause/thread"
@@ -19,7 +21,7 @@ type causeSource interface {
 	Fields(class int) []trace.Field
 	Events(from int64, n int) ([]index.Event, error)
 	Items(lane int, from, to int64, see func(*index.Item)) error
-	Texts(from int64, names []string, see func(event int64, texts []string)) error
+	Identifiers(from int64, names []string, see func(event int64, ids []uint64)) error
 	Scan(from int64, wanted func(class int) bool, see func(*index.Scanned) error) error
 }
 
@@ -117,19 +119,55 @@ func (c *causes) build(t causeSource) error {
 // its packets nothing tells one connection's messages from another's, and they would take the memory that the limit of packets is for.
 func (c *causes) readMessages(upTo int64) error {
 	m, a := c.model, c.about
-	for _, l := range a.Links {
-		end := int64(1 << 62)
+	parts := make([]slab[cause.Message], len(a.Links))
+	err := onAllProcessors(len(parts), func(i int) error {
+		l, end := &a.Links[i], int64(1<<62)
 		if upTo > 0 && a.Rows[l.From].Kind == messageRow && a.Rows[l.To].Kind == messageRow {
 			end = upTo
 		}
-		err := c.of.Items(l.Lane, c.since, end, func(it *index.Item) {
-			m.Messages = append(m.Messages, cause.Message{From: l.From, To: l.To, Sent: it.At, Received: it.To, SentEvent: it.Event, ReceivedEvent: it.Other})
+		return c.of.Items(l.Lane, c.since, end, func(it *index.Item) {
+			parts[i].add(cause.Message{From: l.From, To: l.To, Sent: it.At, Received: it.To, SentEvent: it.Event, ReceivedEvent: it.Other})
 		})
-		if err != nil {
-			return err
-		}
+	})
+	m.Messages = joined(parts)
+	return err
+}
+
+// onAllProcessors calls do for each of n numbers, of several at once.
+func onAllProcessors(n int, do func(i int) error) error {
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range n {
+		group.Go(func() error { return do(i) })
 	}
-	return nil
+	return group.Wait()
+}
+
+// slab is a list that grows in pieces, so that nothing is copied meanwhile.
+type slab[T any] struct {
+	full [][]T
+	last []T
+}
+
+const inSlab = 4096
+
+func (s *slab[T]) add(x T) {
+	if len(s.last) == cap(s.last) {
+		if s.last != nil {
+			s.full = append(s.full, s.last)
+		}
+		s.last = make([]T, 0, inSlab)
+	}
+	s.last = append(s.last, x)
+}
+
+// joined returns what is in several, in their order.
+func joined[T any](list []slab[T]) []T {
+	var parts [][]T
+	for i := range list {
+		parts = append(append(parts, list[i].full...), list[i].last)
+	}
+	return slices.Concat(parts...)
 }
 
 // messageRow is the kind of rows of ends of messages that no recorded event is.
@@ -204,53 +242,49 @@ func sliceOf(it *index.Item, row, depth int) cause.Slice {
 // ends finds the slices that messages begin or end, and the spans.
 func (c *causes) ends() error {
 	m, t, a := c.model, c.of, c.about
-	number := func(text string) uint64 {
-		n, err := strconv.ParseUint(text[max(0, len(text)-16):], 16, 64)
-		if err != nil {
-			return 0
-		}
-		return n
-	}
-	err := t.Texts(c.first, []string{"span_id", "trace_id", "parent_span_id"}, func(event int64, texts []string) {
-		if id := number(texts[0]); id != 0 {
-			m.Spans.Name(event, cause.Span{Trace: number(texts[1]), ID: id, Parent: number(texts[2])})
+	err := t.Identifiers(c.first, []string{"span_id", "trace_id", "parent_span_id"}, func(event int64, ids []uint64) {
+		if ids[0] != 0 {
+			m.Spans.Name(event, cause.Span{Trace: ids[1], ID: ids[0], Parent: ids[2]})
 		}
 	})
 	if err != nil {
 		return err
 	}
-	touched := make([]bool, a.Events)
-	linked := make(map[int]bool)
+	touched, linked := make([]bool, a.Events), make([]bool, len(a.Rows))
 	for i := range m.Messages {
 		x := &m.Messages[i]
-		for _, event := range []int64{x.SentEvent, x.ReceivedEvent} {
+		for _, event := range [...]int64{x.SentEvent, x.ReceivedEvent} {
 			if event >= 0 && event < a.Events {
 				touched[event] = true
 			}
 		}
 		linked[x.From], linked[x.To] = true, true
 	}
+	type laneOf struct{ row, depth, lane int }
+	var lanes []laneOf
 	for row := range a.Rows {
 		if !linked[row] && m.Spans.Len() == 0 {
 			continue
 		}
 		for _, l := range a.Rows[row].Lanes {
-			if l.Kind != "slices" {
-				continue
-			}
-			err := t.Items(l.Lane, c.since, 1<<62, func(it *index.Item) {
-				if it.Event >= 0 && it.Event < a.Events && touched[it.Event] || it.Other >= 0 && it.Other < a.Events && touched[it.Other] {
-					m.Ends = append(m.Ends, sliceOf(it, row, l.Depth))
-				} else if _, is := m.Spans.Of(it.Event); is {
-					m.Inner = append(m.Inner, sliceOf(it, row, l.Depth))
-				}
-			})
-			if err != nil {
-				return err
+			if l.Kind == "slices" {
+				lanes = append(lanes, laneOf{row, l.Depth, l.Lane})
 			}
 		}
 	}
-	return nil
+	ends, inner := make([]slab[cause.Slice], len(lanes)), make([]slab[cause.Slice], len(lanes))
+	err = onAllProcessors(len(lanes), func(i int) error {
+		l := &lanes[i]
+		return t.Items(l.lane, c.since, 1<<62, func(it *index.Item) {
+			if it.Event >= 0 && it.Event < a.Events && touched[it.Event] || it.Other >= 0 && it.Other < a.Events && touched[it.Other] {
+				ends[i].add(sliceOf(it, l.row, l.depth))
+			} else if m.Spans.Has(it.Event) {
+				inner[i].add(sliceOf(it, l.row, l.depth))
+			}
+		})
+	})
+	m.Ends, m.Inner = joined(ends), joined(inner)
+	return err
 }
 
 // name gives exchanges the name of the deepest slice of the client that holds all of them.
