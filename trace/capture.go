@@ -14,6 +14,7 @@ type Capture struct {
 	Packets     Log
 	Flows       []Flow
 	Interfaces  []Interface
+	StampSum    uint64      // of the stamps of its file, modulo 1<<64: a later reading of the file tells by it whether that was changed
 	Frames      FrameChunks // nil where the file can only be read from its beginning
 	Whole       bool        // its source counts what it misses, and missed nothing
 	Granularity int64       // step of the stamps in ns: of the file's resolution, or of the coarser grid that all stamps are on

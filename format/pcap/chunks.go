@@ -23,9 +23,11 @@ const chunkFrames = 512
 //
 // Interfaces that are described between two chunks belong to the earlier one; the layout of the later one has them.
 type chunks struct {
-	path string
-	all  []chunk
-	end  int64
+	path   string
+	all    []chunk
+	end    int64
+	frames int
+	sum    uint64 // of the stamps of all frames, modulo 1<<64
 }
 
 // chunk is one of them.
@@ -33,6 +35,7 @@ type chunk struct {
 	offset          int64 // of its first frame's record or block
 	least, greatest clock.HostTime
 	before          clock.HostTime // Reader.last where it begins
+	sum             uint64         // of the stamps of all frames before it, modulo 1<<64
 	layout          *layout
 }
 
@@ -52,7 +55,7 @@ func newChunks(r *Reader, path string) *chunks {
 func (x *chunks) add(r *Reader, f *trace.Frame, before clock.HostTime) {
 	x.end = r.in.offset()
 	if f.Number%chunkFrames == 0 {
-		c := chunk{offset: r.at, least: math.MaxInt64, greatest: math.MinInt64, before: before}
+		c := chunk{offset: r.at, least: math.MaxInt64, greatest: math.MinInt64, before: before, sum: x.sum}
 		if n := len(x.all); n > 0 && x.all[n-1].layout.same(&r.layout) {
 			c.layout = x.all[n-1].layout
 		} else {
@@ -62,6 +65,8 @@ func (x *chunks) add(r *Reader, f *trace.Frame, before clock.HostTime) {
 	}
 	c := &x.all[len(x.all)-1]
 	c.least, c.greatest = min(c.least, f.Time), max(c.greatest, f.Time)
+	x.frames++
+	x.sum += uint64(f.Time)
 }
 
 // same reports whether two layouts of one file, which only grow, are the same.
@@ -91,6 +96,14 @@ func (x *chunks) offset(i int) int64 {
 	return x.all[i].offset
 }
 
+// upTo returns how many frames stand before a chunk, or all, and the sum of their stamps.
+func (x *chunks) upTo(i int) (frames int, sum uint64) {
+	if i == len(x.all) {
+		return x.frames, x.sum
+	}
+	return i * chunkFrames, x.all[i].sum
+}
+
 func (x *chunks) Open() (trace.ChunkReader, error) {
 	f, err := files.Open(x.path)
 	if err != nil {
@@ -105,6 +118,8 @@ type chunkReader struct {
 	file   files.File
 	buf    []byte
 	reader *Reader
+	frames int    // that are still to come
+	sum    uint64 // of their stamps
 }
 
 func (c *chunkReader) Load(from, to int) error {
@@ -121,7 +136,7 @@ func (c *chunkReader) Load(from, to int) error {
 	switch read, err := c.file.ReadAt(c.buf, begin); {
 	case read == n:
 	case errors.Is(err, io.EOF):
-		return fmt.Errorf("%s: %d bytes at offset %d are not there any more: the file was changed while it was read; run again", c.chunks.path, n, begin)
+		return fmt.Errorf("%s: %d bytes at offset %d are not there any more: %w", c.chunks.path, n, begin, errChanged)
 	default:
 		return fmt.Errorf("%s: %w", c.chunks.path, err)
 	}
@@ -136,6 +151,9 @@ func (c *chunkReader) Load(from, to int) error {
 		r.next = r.nextBlock
 	}
 	c.reader = r
+	before, sum := c.chunks.upTo(from)
+	c.frames, c.sum = c.chunks.upTo(to)
+	c.frames, c.sum = c.frames-before, c.sum-sum
 	return nil
 }
 
@@ -144,7 +162,7 @@ func (c *chunkReader) Next(f *trace.Frame) error {
 		return io.EOF
 	}
 	c.reader.options = nil // those of the frame before last as well
-	return c.reader.Next(f)
+	return nextAgain(c.reader, f, &c.frames, &c.sum)
 }
 
 func (c *chunkReader) Close() error { return c.file.Close() }

@@ -157,3 +157,55 @@ func TestFilesThatCanOnlyBeReadFromTheirBeginningHaveNoChunks(t *testing.T) {
 		t.Errorf("%v, %v", c.Frames, err)
 	}
 }
+
+// A file whose content is replaced in its place has all its bytes: only the frames tell.
+func TestAFileThatHasOtherFramesThanItHadIsAnError(t *testing.T) {
+	file := chunkFiles()["pcap"]
+	zeros := bytes.Clone(file)
+	clear(zeros[len(zeros)/2:])
+	later := bytes.Clone(file)
+	later[headerLength]++ // a second later, by the first stamp
+	grown := append(bytes.Clone(file), file[headerLength:]...)
+	for _, x := range []struct {
+		name    string
+		content []byte
+		changed bool
+	}{{"the same", file, false}, {"zeros", zeros, true}, {"other stamps", later, true}, {"grown", grown, false}} {
+		t.Run(x.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "x.pcap")
+			if err := os.WriteFile(path, file, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			c, err := Read(context.Background(), path, "x", nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, x.content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			chunks, err := c.Frames.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer chunks.Close()
+			if err := chunks.Load(0, c.Frames.Len()); err != nil {
+				t.Fatal(err)
+			}
+			again, err := OpenAgain(path, c.Packets.Len(), c.StampSum)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer again.Close()
+			for name, next := range map[string]func(*trace.Frame) error{"in chunks": chunks.Next, "from the beginning": again.Next} {
+				var f trace.Frame
+				n := 0
+				for err = next(&f); err == nil; err = next(&f) {
+					n++
+				}
+				if changed := err != io.EOF; changed != x.changed || changed && !errors.Is(err, errChanged) || !changed && n != c.Packets.Len() {
+					t.Errorf("%s: %d of %d frames, %v", name, n, c.Packets.Len(), err)
+				}
+			}
+		})
+	}
+}

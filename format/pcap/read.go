@@ -61,6 +61,7 @@ func reduceAll(ctx context.Context, r *Reader, path, host string, x *chunks, m t
 		if x != nil {
 			x.add(r, &f, before)
 		}
+		c.StampSum += uint64(f.Time)
 		p := c.Packets.Append()
 		d.Decode(r.ifaces[f.Interface].LinkType, &f, p)
 		if r.unknown {

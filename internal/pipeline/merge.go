@@ -31,6 +31,8 @@ type mergeSegment struct {
 	file, host string
 	note       string // where its clock is not aligned with the reference; else ""
 	interfaces []trace.Interface
+	packets    int
+	stampSum   uint64
 	frames     trace.FrameChunks // nil where the file is to be read from its beginning
 	selected   bool              // its host is
 	clock      *clock.Map
@@ -46,8 +48,8 @@ func (o *Ordered) packetMerge() *packetMerge {
 			continue
 		}
 		x := mergeSegment{
-			file: c.File, host: c.Host, interfaces: c.Interfaces, frames: c.Frames, selected: filter.Match(o.selection.Hosts, c.Host),
-			clock: o.segmentMap(i), pass: o.packetFilter(s),
+			file: c.File, host: c.Host, interfaces: c.Interfaces, packets: c.Packets.Len(), stampSum: c.StampSum, frames: c.Frames,
+			selected: filter.Match(o.selection.Hosts, c.Host), clock: o.segmentMap(i), pass: o.packetFilter(s),
 		}
 		if o.coverage.unaligned[s.clock] != nil {
 			x.note = fmt.Sprintf("not aligned with %s: times are of component %d alone", o.Report.Reference, o.Solution.Component[s.clock])
@@ -110,14 +112,14 @@ func (m *packetMerge) write(ctx context.Context, w io.Writer, p Progress) (writt
 
 // open opens the captures, each once for every segment.
 func (m *packetMerge) open() (sources []order.Source, closeSources func(), err error) {
-	var readers []*pcap.Reader
+	var readers []*pcap.AgainReader
 	closeSources = func() {
 		for _, r := range readers {
 			r.Close()
 		}
 	}
 	for _, s := range m.segments {
-		r, err := pcap.Open(s.file, nil)
+		r, err := pcap.OpenAgain(s.file, s.packets, s.stampSum)
 		if err != nil {
 			closeSources()
 			return nil, nil, err

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
@@ -88,6 +90,47 @@ func TestAMergedCaptureIsTheSameWhetherItIsMadeInPartsOrNot(t *testing.T) {
 	}
 	if !bytes.Equal(merged[""], merged[".gz"]) || len(merged[""]) < 2<<20 {
 		t.Errorf("%d bytes in parts, %d as they come", len(merged[""]), len(merged[".gz"]))
+	}
+}
+
+// What the merged capture is made from is read after alignment: it must be what was aligned.
+func TestACaptureThatChangesBeforeItIsMergedIsAnError(t *testing.T) {
+	for _, ending := range []string{"", ".gz"} {
+		t.Run("x"+ending, func(t *testing.T) {
+			dir := t.TempDir()
+			var args []string
+			for _, host := range []string{"web", "db"} {
+				in := filepath.Join(dir, host+".pcap"+ending)
+				args = append(args, host+"="+in)
+				if err := os.WriteFile(in, exchangeCapture(t, host, ending == ".gz"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			inputs, err := input.Parse(args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var once sync.Once
+			progress := func(_ string, done, total int64) {
+				if done < total {
+					return
+				}
+				once.Do(func() { // both have been read
+					db := exchangeCapture(t, "db", ending == ".gz")
+					if err := os.WriteFile(filepath.Join(dir, "web.pcap"+ending), db, 0o600); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			out := filepath.Join(dir, "merged.pcapng")
+			_, err = pipeline.Run(context.Background(), inputs, pipeline.Options{Outputs: []string{out}, Progress: progress})
+			if err == nil || !strings.Contains(err.Error(), "web.pcap"+ending+": the file was changed while it was read") {
+				t.Error(err)
+			}
+			if _, err := os.Stat(out); !os.IsNotExist(err) {
+				t.Errorf("there is an output: %v", err)
+			}
+		})
 	}
 }
 
