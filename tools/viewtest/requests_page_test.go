@@ -86,6 +86,8 @@ func (b *panelBrowser) WhatTheBoundsLeaveOpenIsSaidToBeUndecided(t *testing.T) {
 		"named": {`{ total: [0], beyond: [1], like: 20 }`, "60ns in all. The longest part: work on b (40ns). Network a ↔ b: 20ns both ways.", "Beyond 20 like requests: on the wire a → b (5ns … 9ns)."},
 		"open":  {`{ total: [0, 1], beyond: [0, 1], like: 20 }`, "60ns in all. Undecided what took longest, the bounds of the clocks leave: work on b (40ns), or on the wire a → b (10ns … 50ns). Network a ↔ b: 20ns both ways.", "Beyond 20 like requests, undecided: work on b (1ns … 2ns), or on the wire a → b (5ns … 9ns)."},
 		"few":   {`{ total: [0], beyond: [], like: 3 }`, "60ns in all. The longest part: work on b (40ns). Network a ↔ b: 20ns both ways.", "Only 3 like requests: too few to say what is unusual."},
+		"within": {`{ items: [{ name: "", host: 1, fromHost: 0, estimate: 35, low: 30, high: 40 }], total: [0], beyond: [], like: 3 }`,
+			"60ns in all. The longest part: on the wire a → b (30ns … 40ns). Network a ↔ b: 20ns both ways of its own messages; with exchanges within it the path has 35ns on the wire, by the estimate.", "Only 3 like requests: too few to say what is unusual."},
 		"wrong": {`{ total: [0, 1], beyond: [0], like: 20, contradiction: true }`, "60ns in all. Undecided: the bounds of the clocks contradict the messages. Network a ↔ b: 20ns both ways.", ""},
 	} {
 		got := value[[]string](l, `(({ total, beyond }) => [total, beyond])(Path.sentences({ request: { client: 0, server: 1, total: 60, network: 20, beyond: 9 }, items: [

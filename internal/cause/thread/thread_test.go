@@ -372,17 +372,21 @@ func TestPiecesSumToTheRequestWhateverWasRecorded(t *testing.T) {
 				continue
 			}
 			walked++
-			when := r.First.At
-			for _, p := range pieces {
+			when, shown, begin := r.First.At, cause.Shown(pieces), r.First.At
+			for i, p := range pieces {
 				if len(p.Less) > 0 {
 					cuts++
 				}
+				if x := shown[i]; x.Begin != begin || x.From < 0 && x.End < x.Begin {
+					t.Fatalf("%+v is shown at %d, of %s", x, begin, drawn(shown))
+				}
+				begin = shown[i].End
 				if p.Begin != when {
 					t.Fatalf("a gap at %d before %+v of %s", when, p, drawn(pieces))
 				}
 				when = p.End
 			}
-			if when != r.Last.At {
+			if when != r.Last.At || begin != when {
 				t.Fatalf("the path ends at %d, not at %d: %s", when, r.Last.At, drawn(pieces))
 			}
 			w.model.Sum(pieces).Largest()

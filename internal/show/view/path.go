@@ -158,14 +158,16 @@ func (c *causes) between(from, to int64) (*Path, error) {
 // worded words pieces, and says what of them can be the longest. Like are the paths of like requests, whose clocks may have turned since.
 func (c *causes) worded(a *index.About, pieces []cause.Piece, like [][]cause.Piece, turned int64) *Path {
 	out := &Path{Pieces: []Piece{}, Items: []PathItem{}, Beyond: []int{}, Like: len(like)}
-	b := c.model.Sum(pieces)
+	b, shown := c.model.Sum(pieces), cause.Shown(pieces)
 	for i := range pieces {
-		out.Pieces = append(out.Pieces, c.piece(a, b, &pieces[i]))
+		p := c.piece(a, b, &pieces[i])
+		p.Begin, p.End = shown[i].Begin, shown[i].End
+		out.Pieces = append(out.Pieces, p)
 	}
 	at := make(map[cause.Key]int)
-	c.add(out, at, b, like, turned, func(pieces []cause.Piece) []cause.Piece { return pieces })
+	c.add(out, at, pieces, like, turned, func(pieces []cause.Piece) []cause.Piece { return pieces })
 	if without := withoutAssumed(pieces); without != nil {
-		c.add(out, at, c.model.Sum(without), like, turned, func(pieces []cause.Piece) []cause.Piece {
+		c.add(out, at, without, like, turned, func(pieces []cause.Piece) []cause.Piece {
 			if x := withoutAssumed(pieces); x != nil {
 				return x
 			}
@@ -178,8 +180,12 @@ func (c *causes) worded(a *index.About, pieces []cause.Piece, like [][]cause.Pie
 
 // add adds one reading of a path to what is said of it: where there are two, an item has any length that one of them gives it, and each that
 // can be the longest by one of them can be. Like requests are read the same way.
-func (c *causes) add(out *Path, at map[cause.Key]int, b *cause.Blame, like [][]cause.Piece, turned int64, read func([]cause.Piece) []cause.Piece) {
-	a, before := c.about, len(out.Items)
+func (c *causes) add(out *Path, at map[cause.Key]int, pieces []cause.Piece, like [][]cause.Piece, turned int64, read func([]cause.Piece) []cause.Piece) {
+	a, b, before := c.about, c.model.Sum(pieces), len(out.Items)
+	shown := make(map[cause.Key]int64)
+	for _, it := range c.model.Sum(cause.Shown(pieces)).Items {
+		shown[it.Key] = it.C
+	}
 	sums := make([]*cause.Blame, 0, len(like))
 	for _, pieces := range like {
 		sums = append(sums, c.model.Sum(read(pieces)))
@@ -189,7 +195,7 @@ func (c *causes) add(out *Path, at map[cause.Key]int, b *cause.Blame, like [][]c
 	place := make([]int, len(b.Items))
 	for i := range b.Items {
 		it := &b.Items[i]
-		x := PathItem{Host: it.Key.Host, FromHost: it.Key.FromHost, Estimate: it.C, Pieces: it.Pieces}
+		x := PathItem{Host: it.Key.Host, FromHost: it.Key.FromHost, Estimate: shown[it.Key], Pieces: it.Pieces}
 		if x.FromHost < 0 {
 			x.Name = itemName(a, it.Key)
 		}
@@ -197,6 +203,8 @@ func (c *causes) add(out *Path, at map[cause.Key]int, b *cause.Blame, like [][]c
 		x.BeyondLow, x.BeyondHigh = beyond.Range(&beyond.Items[i])
 		if it.Key.FromHost >= 0 {
 			x.Low = max(x.Low, int64(it.Pieces)*a.MinDelay)
+		} else if x.Low < 0 { // it has one clock
+			x.Low, x.High = 0, max(x.High, x.Estimate, 0)
 		}
 		n, known := at[it.Key]
 		if place[i] = n; !known {

@@ -58,11 +58,12 @@ export function range(low, high, write) {
  * @returns {{ total: string, beyond: string }}
  */
 export function sentences({ request, items, total, beyond, like, contradiction }, duration) {
+  const within = items.reduce((sum, x) => sum + (x.fromHost >= 0 ? x.estimate : 0), 0); // the items have all messages of the path
   const list = (/** @type {number[]} */ chosen, /** @type {(item: PathItem) => string} */ length) => chosen.slice(0, 4).map((i) => `${itemName(items[i])} (${length(items[i])})`).join(", or ") + (chosen.length > 4 ? `, or ${chosen.length - 4} more` : "");
   const whole = (/** @type {PathItem} */ x) => range(x.low, x.high, duration), excess = (/** @type {PathItem} */ x) => range(x.beyondLow, x.beyondHigh, duration);
   const between = request.kind === "between", ends = () => `${App.hostOf(request.client).name} ↔ ${App.hostOf(request.server).name}`;
   const wire = request.overlapping || request.alone ? "" : request.network < 0 ? ` Network ${ends()}: ${request.there?.impossible || request.back?.impossible ? "impossible, both ways took less than nothing. The messages are matched wrongly, or a clock was read wrongly" : "less than a step of the stamps"}.`
-    : ` Network ${ends()}: ${duration(request.network)} both ways.`;
+    : ` Network ${ends()}: ${duration(request.network)} both ways${within > request.network ? ` of its own messages; with exchanges within it the path has ${duration(within)} on the wire, by the estimate` : ""}.`;
   if (contradiction) return { total: `${duration(request.total)} in all. Undecided: the bounds of the clocks contradict the messages.${wire}`, beyond: "" };
   const most = total.length === 1 ? `The longest part: ${list(total, whole)}.` : `Undecided what took longest, the bounds of the clocks leave: ${list(total, whole)}.`;
   const unusual = between ? "" : !beyond.length ? (like ? `Only ${like} like requests: too few to say what is unusual.` : "No like requests to compare with.")
