@@ -15,6 +15,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 
@@ -265,6 +266,9 @@ func Files(path string) ([]string, error) {
 		found = append(found, name)
 	}
 	if len(found) == 0 {
+		if in, ok := compressedTrace(path, entries); ok {
+			return nil, fmt.Errorf("%s: a CTF trace with compressed files: decompress all of them first, such as by 'gunzip -r'", in)
+		}
 		if streams {
 			return nil, fmt.Errorf("%s: CTF streams, but no file named metadata", path)
 		}
@@ -275,4 +279,25 @@ func Files(path string) ([]string, error) {
 	}
 	sort.Strings(found)
 	return found, nil
+}
+
+// compressedTrace returns the directory, this one or one within, that has the compressed metadata of a CTF trace.
+func compressedTrace(path string, entries []fs.DirEntry) (dir string, ok bool) {
+	for _, e := range entries {
+		if !e.IsDir() && strings.HasPrefix(e.Name(), "metadata.") && slices.Contains([]string{".gz", ".zst", ".xz", ".bz2"}, filepath.Ext(e.Name())) {
+			return path, true
+		}
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		within := filepath.Join(path, e.Name())
+		if below, err := files.ReadDir(within); err == nil {
+			if dir, ok := compressedTrace(within, below); ok {
+				return dir, true
+			}
+		}
+	}
+	return "", false
 }

@@ -91,6 +91,19 @@ func TestAFileIsWhatItsContentSays(t *testing.T) {
 	}
 }
 
+func TestATraceWithCompressedFilesIsToldFromADirectoryWithoutOne(t *testing.T) {
+	dir := t.TempDir()
+	within := filepath.Join(dir, "session", "kernel")
+	if err := errors.Join(os.MkdirAll(within, 0o777), os.WriteFile(filepath.Join(within, "metadata.gz"), []byte("\x1f\x8b"), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{dir, within} {
+		if _, err := Files(path); err == nil || !strings.HasPrefix(err.Error(), within+": a CTF trace with compressed files") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
 func TestRandomBytesAreNoText(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
