@@ -3,7 +3,7 @@
 # A count, not a time: up to Go 1.26 a fuzz target can fail for its time being up (go.dev/issue/75804).
 FUZZTIME ?= 10000x
 EXECUTIONS ?= 1000000
-DECODERS := ./sensor ./sensor/ring ./sensor/daemon ./trace ./format/... ./internal/sim ./internal/show/index ./internal/record/... ./internal/probe/... ./internal/reduced ./internal/spool ./internal/collect/... ./internal/show ./internal/pipeline ./internal/demo ./internal/s3 ./internal/plainhttp ./internal/experiment/... ./internal/filter ./internal/show/view ./internal/redact
+DECODERS := ./sensor ./sensor/ring ./sensor/daemon ./trace ./format/... ./internal/sim ./internal/show/index ./internal/record/... ./internal/probe/... ./internal/reduced ./internal/spool ./internal/collect/... ./internal/show ./internal/pipeline ./internal/demo ./internal/s3 ./internal/plainhttp ./internal/experiment/... ./internal/filter ./internal/show/view ./internal/redact ./match
 PACKETS  ?= 5000000
 WORLDS   ?= 10000
 SESSIONS ?= 200
