@@ -6,13 +6,13 @@
 // the time to the first frame with events. The page measures the cost of frames during zooms and moves by wheel, drag and
 // keys (page.go, moves.go).
 //
-//	go run ./tools/viewbench [-events 10000000] [-hosts 8] [-messages 1000000] [-o FILE.mvx] [-tiles 200] [-spans 1000000] [-browser] [-check]
+//	go run ./tools/viewbench [-events 10000000] [-hosts 8] [-messages 1000000] [-o FILE.mvx] [-tiles 200] [-spans 1000000] [-switches 10000000] [-browser] [-check]
 //
 // With -grow 10000 the timeline is one that grows by so many events a second while the page is measured (grow.go); with -requests 20s the list of requests is.
 //
 // FILE.mvx can be looked at: meridian view FILE.mvx; -index FILE.mvx measures the browser with it and builds nothing.
 // With -check it fails if the index is built at less than a million events a second or takes more than 512 MiB, or if
-// the p99 of a tile is 10 ms or more, or a search takes a second, or numbers 300 ms, or the list of requests of a million spans more than twice
+// the p99 of a tile is 10 ms or more, or a search takes a second, or numbers or states of threads 300 ms (states.go), or the list of requests of a million spans more than twice
 // their index (spans.go). It also fails if
 // the first paint takes a second, or a frame 16 ms (median) or 50 ms (p99). All is of the wall clock: on a machine that does other things, read them with that in mind.
 package main
@@ -45,6 +45,7 @@ func main() {
 	flag.StringVar(&o.path, "o", "", "where the index is left; empty: nowhere")
 	flag.StringVar(&o.index, "index", "", "an index that is there already, for the browser alone")
 	flag.IntVar(&o.spans, "spans", 1_000_000, "how many spans a list of requests is made of; 0: none is")
+	flag.IntVar(&o.switches, "switches", 10_000_000, "of how many events of kernels states of threads are summed up; 0: of none")
 	flag.IntVar(&o.tiles, "tiles", 200, "how many tiles are read")
 	flag.BoolVar(&o.check, "check", false, "fail below the bars")
 	flag.StringVar(&o.profile, "cpuprofile", "", "where a profile of the building is written")
@@ -69,7 +70,7 @@ type options struct {
 	load.Options
 	path, index, profile string
 	tiles, loads, moves  int
-	spans                int
+	spans, switches      int
 	grow                 int
 	requests             time.Duration
 	check, browser       bool
@@ -100,6 +101,13 @@ func run(ctx context.Context, o options) error {
 	defer t.Close()
 	if o.spans > 0 && o.index == "" {
 		slow, err := requestsOf(o.spans)
+		if err != nil {
+			return err
+		}
+		missed = append(missed, slow...)
+	}
+	if o.index == "" {
+		slow, err := statesOf(o.switches, o.Hosts)
 		if err != nil {
 			return err
 		}

@@ -74,17 +74,33 @@ func (w *World) States(ctx context.Context, from, to int64, wanted func(row int)
 func (h *Host) states(th *thread, tid int32, from, to int64) []StateSum {
 	type key struct{ state, why, call string }
 	sums := make(map[key]*StateSum)
+	// Most states are the same as one before: their sums are found without the map.
+	var recent [4]struct {
+		key
+		sum *StateSum
+	}
+	oldest := 0
+	find := func(k key) *StateSum {
+		for i := range recent {
+			if r := &recent[i]; r.sum != nil && r.key == k {
+				return r.sum
+			}
+		}
+		x := sums[k]
+		if x == nil {
+			x = &StateSum{Row: th.row, State: k.state, Why: k.why, Call: k.call}
+			sums[k] = x
+		}
+		recent[oldest].key, recent[oldest].sum = k, x
+		oldest = (oldest + 1) % len(recent)
+		return x
+	}
 	add := func(state, why, call string, begin, end int64) {
 		length := min(end, to) - max(begin, from)
 		if length <= 0 {
 			return
 		}
-		k := key{state, why, call}
-		x := sums[k]
-		if x == nil {
-			x = &StateSum{Row: th.row, State: state, Why: why, Call: call}
-			sums[k] = x
-		}
+		x := find(key{state, why, call})
 		x.Count, x.Sum, x.Longest = x.Count+1, x.Sum+length, max(x.Longest, length)
 	}
 	first, last := th.states[0].begin, max(h.last, th.states[len(th.states)-1].begin)
