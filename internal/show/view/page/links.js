@@ -1,13 +1,10 @@
 // links: messages between rows. A few are arrows from where they were sent to where they came, with their one-way delay
 // where there is room; many are a ribbon for each link, the stronger the more of them. Violations are drawn over all
 // else, at every scale, and none is left out where another hides it: of those in one place the worst is shown.
-//
 // How sure a violation is shows in its shape and line as well as its colour:
 //   certain      4  filled diamond, bold line            undecidable  3  hollow diamond, dashed line
 //   too quick    2  filled triangle, thin double line    within step  1  small ring, none
-//
-// In raw time arrows go backwards where the hosts' clocks say that a message was received before it was sent: these are bold and
-// of dots and dashes, with a hollow head and a colour of their own.
+// Arrows that go backwards in raw time are bold, of dots and dashes, with a hollow head and a colour of their own.
 
 import { App } from "./app.js";
 import * as Colors from "./colors.js";
