@@ -69,7 +69,7 @@ func (r *Reader) nextBlock(f *trace.Frame) error {
 		length := r.u32(w.buf[w.lo+4:])
 		if length < 12 || length%4 != 0 {
 			if kind|length == 0 {
-				r.damage(zeros)
+				r.damageZeros()
 			} else {
 				r.damage(badBlock)
 			}

@@ -66,6 +66,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync/atomic"
 
 	"meridian/clock"
@@ -239,11 +240,12 @@ const (
 	badFraction = "packets with an impossible fraction of a second, one second or more, take the stamp of the packet before and are not matched"
 	mostBad     = "most packets have an impossible fraction of a second, so none is matched; the file may count nanoseconds where it says microseconds"
 	shortWire   = "packets with less length on the wire than was captured; what was captured is used"
+	zeroHole    = "zeros instead of packets in the middle of the file; what comes before them is used"
 	damagedData = " data damaged or cut short; what came before is used"
 )
 
 // damages are the kinds that leave something out of a capture that was not cut: that one is whole up to where it ends.
-var damages = map[string]bool{badLength: true, badBlock: true, badVersion: true, tooMany: true, badContent: true}
+var damages = map[string]bool{badLength: true, badBlock: true, badVersion: true, tooMany: true, badContent: true, zeroHole: true}
 
 // stop ends the capture where fewer bytes are left than belong together: quietly at the end of the file if none are, with
 // a warning if it is cut there, with an error if it could not be read.
@@ -269,6 +271,20 @@ func (r *Reader) damage(kind string) {
 		return
 	}
 	r.tally.add(kind, r.number, r.at)
+}
+
+// damageZeros reports zeros where a packet should begin. Up to the end of the file nothing is lost by them, but before other bytes.
+func (r *Reader) damageZeros() {
+	kind := zeros
+	for w := &r.in; kind == zeros && !r.live && w.need(1); w.lo = w.hi {
+		if slices.ContainsFunc(w.rest(), func(b byte) bool { return b != 0 }) {
+			kind = zeroHole
+		}
+	}
+	if err := r.in.err; !r.live && err != nil && err != io.EOF {
+		kind = zeroHole // and what is behind them cannot be read
+	}
+	r.damage(kind)
 }
 
 func (r *Reader) place() string { return place{r.number, r.at}.String() }

@@ -104,7 +104,7 @@ func (r *Reader) nextRecord(f *trace.Frame) error {
 		r.damage(badLength)
 		return io.EOF
 	case seconds|fraction|kept|wire == 0:
-		r.damage(zeros)
+		r.damageZeros()
 		return io.EOF
 	}
 	whole := r.header + int(kept)

@@ -23,6 +23,7 @@ type packetMerge struct {
 	method    string
 	selection filter.Options
 	total     int64 // packets, about
+	begins    int64 // the second in which its packets begin, if that is before 1970; else 0
 	redact    *redact.Redactor
 }
 
@@ -55,9 +56,26 @@ func (o *Ordered) packetMerge() *packetMerge {
 			x.note = fmt.Sprintf("not aligned with %s: times are of component %d alone", o.Report.Reference, o.Solution.Component[s.clock])
 		}
 		m.segments = append(m.segments, x)
+		m.begins = min(m.begins, o.beginsBefore1970(s, x.clock))
 		m.total += o.Clocks[s.clock].Events
 	}
 	return m
+}
+
+// beginsBefore1970 returns the second on the timeline in which the packets of a segment begin, if that is before 1970, where the stamps of
+// a pcapng begin unless it says otherwise. So it is where the timeline is that of a clock that was never set.
+func (o *Ordered) beginsBefore1970(s segment, m *clock.Map) int64 {
+	const year = 365 * 24 * 3600 * 1_000_000_000
+	packets := &o.captures[s.capture].Packets
+	// Captures of now are not searched.
+	if s.packets.From >= min(s.packets.To, packets.Len()) || m.Mid.Check() != nil || m.At(packets.At(s.packets.From).Time) > year {
+		return 0
+	}
+	first, last := o.stampsWithin(s)
+	if first > last {
+		return 0
+	}
+	return min(0, int64(m.At(first))/1_000_000_000-1)
 }
 
 // write writes the packets in the order of the timeline as pcapng, with one interface for each host, or for each of a
@@ -68,6 +86,7 @@ func (m *packetMerge) write(ctx context.Context, w io.Writer, p Progress) (writt
 		return 0, 0, err
 	}
 	faces := newInterfaceTable(out, len(m.segments))
+	faces.begins = m.begins
 	if err := faces.addAll(m.segments); err != nil {
 		return 0, 0, err
 	}
@@ -141,6 +160,7 @@ type interfaceTable struct {
 	out    *pcap.Writer
 	number map[interfaceKey]int
 	count  map[string]int // by host
+	begins int64          // in seconds: before all stamps
 	known  [][]int        // by source and its own interface: the number plus one, 0 if not known
 }
 
@@ -204,7 +224,7 @@ func (t *interfaceTable) add(key interfaceKey, description string) (int, error) 
 	if t.count[key.host]++; t.count[key.host] > 1 {
 		name += "/" + strconv.Itoa(t.count[key.host])
 	}
-	n, err := t.out.AddInterface(pcap.WriterInterface{Name: name, Description: description, LinkType: key.link})
+	n, err := t.out.AddInterface(pcap.WriterInterface{Name: name, Description: description, LinkType: key.link, Offset: t.begins})
 	t.number[key] = n
 	return n, err
 }

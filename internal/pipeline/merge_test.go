@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -131,6 +132,52 @@ func TestACaptureThatChangesBeforeItIsMergedIsAnError(t *testing.T) {
 				t.Errorf("there is an output: %v", err)
 			}
 		})
+	}
+}
+
+// A clock that was never set begins in 1970: what other hosts recorded before is earlier on its timeline.
+func TestAMergedCaptureMayBeginBefore1970(t *testing.T) {
+	dir := t.TempDir()
+	in, merged, each := filepath.Join(dir, "web.pcapng"), filepath.Join(dir, "merged.pcapng"), filepath.Join(dir, "each")
+	var file bytes.Buffer
+	w, err := pcap.NewWriter(&file, []pcap.WriterInterface{{Name: "eth0", LinkType: 1, Offset: -10}}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	times := []clock.HostTime{-3_900_000_001, -5_000_000_001, -1, 0, 7e9}
+	for i, at := range times {
+		if err := w.Write(0, &trace.Frame{Number: i, Time: at, Data: make([]byte, 60), Wire: 60}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(in, file.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	inputs, err := input.Parse([]string{in})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pipeline.Run(context.Background(), inputs, pipeline.Options{Outputs: []string{merged, each + "/"}}); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(times)
+	for _, path := range []string{merged, filepath.Join(each, "web.pcapng")} {
+		r, err := pcap.Open(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		var got []clock.HostTime
+		var f trace.Frame
+		for err = r.Next(&f); err == nil; err = r.Next(&f) {
+			got = append(got, f.Time)
+		}
+		if err != io.EOF || !slices.Equal(got, times) {
+			t.Errorf("%s: %d, %v", path, got, err)
+		}
 	}
 }
 

@@ -39,7 +39,7 @@ func (m *packetMerge) parts() []*packetMerge {
 		if !known {
 			n = len(parts)
 			number[s.file] = n
-			parts = append(parts, &packetMerge{method: m.method, selection: m.selection, total: m.total})
+			parts = append(parts, &packetMerge{method: m.method, selection: m.selection, total: m.total, begins: m.begins})
 		}
 		parts[n].segments = append(parts[n].segments, s)
 	}
