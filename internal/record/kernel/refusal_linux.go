@@ -57,14 +57,23 @@ func refused(err error, status, uidMap, lockdown string) string {
 	return fmt.Sprintf("not permitted to root either, though this process has the capabilities (%v): a security module or a setting of the kernel forbids it; the kernel's log (dmesg) and the audit log may say which", err)
 }
 
-// ofRefusal returns an error with its explanation, if it is one of permissions.
+// ofRefusal returns an error with its explanation instead of its text, if it is one of permissions.
 func ofRefusal(err error) error {
 	if !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
 	var u *Unavailable
 	if errors.As(err, &u) && u.Cause != "" {
-		return errors.New(u.Cause)
+		return &explainedError{u.Cause, err}
 	}
-	return errors.New(refusal(err))
+	return &explainedError{refusal(err), err}
 }
+
+// explainedError is an error under another text.
+type explainedError struct {
+	text string
+	err  error
+}
+
+func (e *explainedError) Error() string { return e.text }
+func (e *explainedError) Unwrap() error { return e.err }
