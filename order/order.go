@@ -95,7 +95,7 @@ func merge(ctx context.Context, heads []*head, stats *Stats, emit func(int, cloc
 		}
 	}
 	for i := len(heap)/2 - 1; i >= 0; i-- {
-		siftDown(heap, i)
+		siftDown(heap, i, (*head).before)
 	}
 	var f trace.Frame
 	last := clock.TimelineTime(math.MinInt64)
@@ -122,22 +122,22 @@ func merge(ctx context.Context, heads []*head, stats *Stats, emit func(int, cloc
 			heap[0] = heap[len(heap)-1]
 			heap = heap[:len(heap)-1]
 		}
-		siftDown(heap, 0)
+		siftDown(heap, 0, (*head).before)
 	}
 	return nil
 }
 
 // siftDown moves the element at i of a heap below all that come before it.
-func siftDown[T interface{ before(T) bool }](heap []T, i int) {
+func siftDown[T any](heap []T, i int, before func(a, b T) bool) {
 	for {
 		c := 2*i + 1
 		if c >= len(heap) {
 			return
 		}
-		if c+1 < len(heap) && heap[c+1].before(heap[c]) {
+		if c+1 < len(heap) && before(heap[c+1], heap[c]) {
 			c++
 		}
-		if !heap[c].before(heap[i]) {
+		if !before(heap[c], heap[i]) {
 			return
 		}
 		heap[i], heap[c] = heap[c], heap[i]

@@ -152,7 +152,7 @@ func (w *partWorker) merge(p *part) error {
 		}
 	}
 	for i := len(w.heap)/2 - 1; i >= 0; i-- {
-		siftDown(w.heap, i)
+		siftDown(w.heap, i, (*partFrames).before)
 	}
 	for len(w.heap) > 0 {
 		s := w.heap[0]
@@ -164,7 +164,7 @@ func (w *partWorker) merge(p *part) error {
 			w.heap[0] = w.heap[last]
 			w.heap = w.heap[:last]
 		}
-		siftDown(w.heap, 0)
+		siftDown(w.heap, 0, (*partFrames).before)
 	}
 	return nil
 }
