@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -33,13 +34,12 @@ func documented(t *testing.T, path, command string, want []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, source, _ := strings.Cut(string(text), "```c\n")
-	source, _, found := strings.Cut(source, "```")
-	if !found || !strings.Contains(string(text), command) {
+	block := regexp.MustCompile("(?s)```c(?: \\S+)?\n(.*?)```").FindSubmatch(text) // with the name of its file, or without
+	if block == nil || !strings.Contains(string(text), command) {
 		t.Fatalf("%s has no program in C, or no command for it", path)
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "shop.c"), []byte(source), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "shop.c"), block[1], 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, with := range []string{"gcc", "clang", "g++ -x c++ -std=c++17", "clang++ -x c++ -std=c++17"} {
