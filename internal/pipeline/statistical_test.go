@@ -44,7 +44,7 @@ var exchangesOver = []struct {
 
 // The captures are of one clock; each host's stamps are warped to a clock of its own. Both ways are alike, so that the truth is
 // taken as it is: the least delays that a capture happens to show differ by some 0.1 µs, either way. One capture of each kind
-// may be unlucky, so that the rate is held against its bar only over many (-veth 3); of three captures half is asked for.
+// may be unlucky, so that the rate is held against its bar only over many (-veth 3); of six captures half is asked for.
 func TestStatisticalErrorHoldsOverVeth(t *testing.T) {
 	spans, least := []time.Duration{2 * time.Second}, 0.5
 	if *vethTimes > 1 {
@@ -58,7 +58,7 @@ func TestStatisticalErrorHoldsOverVeth(t *testing.T) {
 				t.Parallel()
 				for _, span := range spans {
 					var shares []float64
-					for range *vethTimes {
+					for range max(*vethTimes, 2) {
 						within, rms, sd, asymmetry, n := vethWithin(t, kind.traffic(span))
 						t.Logf("%4v: %5d messages, %3.0f%% within 2 sd, error %.0f ns, sd %.0f ns, asymmetry %.0f ns", span, n, 100*within, rms, sd, asymmetry)
 						shares = append(shares, within)
@@ -71,9 +71,6 @@ func TestStatisticalErrorHoldsOverVeth(t *testing.T) {
 			})
 		}
 	})
-	if len(all) == 0 {
-		t.Skip("no capture was made")
-	}
 	if len(all) == 0 {
 		t.Skip("nothing was captured: each capture says why")
 	}
