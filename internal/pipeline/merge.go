@@ -56,7 +56,7 @@ func (o *Ordered) packetMerge() *packetMerge {
 			x.note = fmt.Sprintf("not aligned with %s: times are of component %d alone", o.Report.Reference, o.Solution.Component[s.clock])
 		}
 		m.segments = append(m.segments, x)
-		m.begins = min(m.begins, o.beginsBefore1970(s, x.clock))
+		m.begins = min(m.begins, beginsBefore1970(o.Aligned, s, x.clock))
 		m.total += o.Clocks[s.clock].Events
 	}
 	return m
@@ -64,14 +64,14 @@ func (o *Ordered) packetMerge() *packetMerge {
 
 // beginsBefore1970 returns the second on the timeline in which the packets of a segment begin, if that is before 1970, where the stamps of
 // a pcapng begin unless it says otherwise. So it is where the timeline is that of a clock that was never set.
-func (o *Ordered) beginsBefore1970(s segment, m *clock.Map) int64 {
+func beginsBefore1970(a *Aligned, s segment, m *clock.Map) int64 {
 	const year = 365 * 24 * 3600 * 1_000_000_000
-	packets := &o.captures[s.capture].Packets
+	packets := &a.captures[s.capture].Packets
 	// Captures of now are not searched.
 	if s.packets.From >= min(s.packets.To, packets.Len()) || m.Mid.Check() != nil || m.At(packets.At(s.packets.From).Time) > year {
 		return 0
 	}
-	first, last := o.stampsWithin(s)
+	first, last := a.stampsWithin(s)
 	if first > last {
 		return 0
 	}
