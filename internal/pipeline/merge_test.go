@@ -69,25 +69,16 @@ func TestAMergedCaptureIsTheSameWhetherItIsMadeInPartsOrNot(t *testing.T) {
 	dir := t.TempDir()
 	merged := make(map[string][]byte)
 	for _, ending := range []string{"", ".gz"} {
-		var args []string
-		for _, host := range []string{"web", "db"} {
-			in := filepath.Join(dir, host+".pcap"+ending)
-			args = append(args, host+"="+in)
-			if err := os.WriteFile(in, exchangeCapture(t, host, ending == ".gz"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		inputs, err := input.Parse(args)
-		if err != nil {
-			t.Fatal(err)
-		}
+		inputs := exchangeInputs(t, dir, ending)
 		out := filepath.Join(dir, "merged.pcapng")
 		if _, err := pipeline.Run(context.Background(), inputs, pipeline.Options{Outputs: []string{out}}); err != nil {
 			t.Fatal(err)
 		}
-		if merged[ending], err = os.ReadFile(out); err != nil {
+		content, err := os.ReadFile(out)
+		if err != nil {
 			t.Fatal(err)
 		}
+		merged[ending] = content
 	}
 	if !bytes.Equal(merged[""], merged[".gz"]) || len(merged[""]) < 2<<20 {
 		t.Errorf("%d bytes in parts, %d as they come", len(merged[""]), len(merged[".gz"]))
@@ -99,18 +90,7 @@ func TestACaptureThatChangesBeforeItIsMergedIsAnError(t *testing.T) {
 	for _, ending := range []string{"", ".gz"} {
 		t.Run("x"+ending, func(t *testing.T) {
 			dir := t.TempDir()
-			var args []string
-			for _, host := range []string{"web", "db"} {
-				in := filepath.Join(dir, host+".pcap"+ending)
-				args = append(args, host+"="+in)
-				if err := os.WriteFile(in, exchangeCapture(t, host, ending == ".gz"), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			inputs, err := input.Parse(args)
-			if err != nil {
-				t.Fatal(err)
-			}
+			inputs := exchangeInputs(t, dir, ending)
 			var once sync.Once
 			progress := func(_ string, done, total int64) {
 				if done < total {
@@ -124,7 +104,7 @@ func TestACaptureThatChangesBeforeItIsMergedIsAnError(t *testing.T) {
 				})
 			}
 			out := filepath.Join(dir, "merged.pcapng")
-			_, err = pipeline.Run(context.Background(), inputs, pipeline.Options{Outputs: []string{out}, Progress: progress})
+			_, err := pipeline.Run(context.Background(), inputs, pipeline.Options{Outputs: []string{out}, Progress: progress})
 			if err == nil || !strings.Contains(err.Error(), "web.pcap"+ending+": the file was changed while it was read") {
 				t.Error(err)
 			}
@@ -179,6 +159,24 @@ func TestAMergedCaptureMayBeginBefore1970(t *testing.T) {
 			t.Errorf("%s: %d, %v", path, got, err)
 		}
 	}
+}
+
+// exchangeInputs writes the captures of both hosts that exchange datagrams, compressed where ending is .gz.
+func exchangeInputs(t *testing.T, dir, ending string) []input.Trace {
+	t.Helper()
+	var args []string
+	for _, host := range []string{"web", "db"} {
+		in := filepath.Join(dir, host+".pcap"+ending)
+		args = append(args, host+"="+in)
+		if err := os.WriteFile(in, exchangeCapture(t, host, ending == ".gz"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	inputs, err := input.Parse(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return inputs
 }
 
 // exchangeCapture makes a capture of two hosts that exchange datagrams, some of which come up to 2 ms late in the file, with two interfaces.

@@ -55,7 +55,7 @@ type partWriter struct {
 	written int64 // of this part
 }
 
-// writeParts does what write does, by all processors. The interfaces of all captures have been added to out, which writes to w.
+// writeInParts does what write does, by all processors. The interfaces of all captures have been added to out, which writes to w.
 func (m *packetMerge) writeInParts(ctx context.Context, parts *order.Parts, w io.Writer, out *pcap.Writer, faces *interfaceTable, p Progress) (written int64, err error) {
 	if err := out.Flush(); err != nil {
 		return 0, err
