@@ -79,7 +79,7 @@ func (w *walk) host(of waiter, t, bound int64, request *packet) {
 		w.add(of, cause.AtHost, p.At, t, "")
 		mark := len(w.pieces)
 		of.depth++
-		t, _ = w.arrived(of, p, bound)
+		t, _ = w.arrived(of, p, nil, bound)
 		of.depth--
 		if h.others(request, t, p.At, func(*served) bool { return true }) {
 			for i := mark; i < len(w.pieces); i++ {

@@ -83,15 +83,18 @@ func (h *Host) holder(x *moved) *packet {
 
 // input is what a thread read last before it went on with a request.
 type input struct {
-	at    int64
-	reply *packet // that brought the last of it, if it answers what was asked since the request came
-	none  bool    // it read nothing, or the request itself
+	at      int64
+	reply   *packet // that brought the last of it, if it answers what was asked since the request came
+	forward *packet // by which the request was passed on, where the reply is another client's and answers that
+	none    bool    // it read nothing, or the request itself
 }
 
 // input returns what a thread read last up to an instant, since a request came. Of several connections that it read one after the other, without
 // writing between, any may be what it goes on with.
 func (w *World) input(h *Host, tid int32, request *packet, until int64) input {
-	h.moves()
+	if in, known := w.passedOn(h, tid, request, until); known {
+		return in
+	}
 	list, wrote := between(h.readBy[tid], request.At, until), h.wroteBy[tid]
 	own := func(x *moved) bool {
 		return x.way == wayOf(request.Packet) && int32(x.behind-(request.Seq+request.Length)) <= 0
@@ -145,6 +148,10 @@ func (w *walk) loop(of waiter, th *thread, t, bound int64, request *packet) {
 		case in.none:
 			w.met = request
 		}
+		if t > stop && in.forward != nil { // another of the program's threads had read it
+			w.add(of, cause.ThreadUnknown, stop, t, "")
+			t = stop
+		}
 		if t > stop || in.reply == nil {
 			w.add(of, cause.RequestUnknown, bound, t, "the thread served others meanwhile")
 			return
@@ -153,7 +160,7 @@ func (w *walk) loop(of waiter, th *thread, t, bound int64, request *packet) {
 			w.add(of, cause.Unrecorded, bound, t, "")
 			return
 		}
-		at, who := w.arrived(of, in.reply, bound)
+		at, who := w.arrived(of, in.reply, in.forward, bound)
 		switch {
 		case at >= t || who <= 0:
 			w.add(of, cause.AskerUnknown, bound, at, "")
@@ -183,7 +190,7 @@ func (w *walk) turn(of waiter, th *thread, t, stop, taken int64, request *packet
 			w.add(of, cause.RunQueue, from, t, of.h.ran(s.cpu, from, t))
 		case !th.polls(s):
 			from = w.blocked(of, th, i, from, t, stop, request)
-		case s.begin <= stop && s.wake >= 0 && of.h.wakes[s.wake].packet != nil && of.h.wakes[s.wake].at <= taken:
+		case s.begin <= stop && s.wake >= 0 && of.h.wakes[s.wake].packet != nil && (of.h.wakes[s.wake].at <= taken || of.h.wakes[s.wake].packet == request):
 			w.add(of, cause.SoftIRQ, from, t, "")
 			woken = true
 		default:

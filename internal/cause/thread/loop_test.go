@@ -12,7 +12,8 @@ import (
 // loopScript is a server with an event loop on one thread, which serves two clients of host 0 and asks a database for both, by two connections.
 type loopScript struct {
 	script
-	seq map[[2]netip.AddrPort]uint32
+	seq     map[[2]netip.AddrPort]uint32
+	packets bool // alone are recorded: not who wrote and read which bytes
 }
 
 var (
@@ -45,6 +46,9 @@ func (s *loopScript) sends(at int64, tid int32, from, to netip.AddrPort) {
 }
 
 func (s *loopScript) moves(at int64, tid int32, from, to netip.AddrPort, seq uint32, writes bool) {
+	if s.packets {
+		return
+	}
 	host := hostOf(to)
 	if writes {
 		host = hostOf(from)
@@ -77,7 +81,7 @@ func (s *loopScript) sleeps(host int, from, to int64, tid int32, call string, co
 
 // inTurn begins with client A's request, which the loop reads at 1130.
 func inTurn() *loopScript {
-	s := &loopScript{script{sent: make(map[string]*wire.Packet)}, make(map[[2]netip.AddrPort]uint32)}
+	s := &loopScript{script{sent: make(map[string]*wire.Packet)}, make(map[[2]netip.AddrPort]uint32), false}
 	s.switchTo(0, 10, 0, client1, 0)
 	s.switchTo(1, 10, 0, server1, 0)
 	s.switchTo(2, 10, 0, db1, 0)

@@ -140,7 +140,9 @@ type Host struct {
 	wrote, read map[way][]transfer
 	wroteBy     map[int32][]moved // of threads; nil until all events are added
 	readBy      map[int32][]moved
-	serves      []served // requests that the host had, in order of their arrival once they are sorted
+	actors      map[int32]*actor  // of threads asked about
+	sentBy      map[int32][]moved // by threads, where it is not recorded what they wrote; nil until it is asked for
+	serves      []served          // requests that the host had, in order of their arrival once they are sorted
 	sorted      bool
 	blocks      []block // in order of their end
 	asked       map[blockKey]block
@@ -181,7 +183,8 @@ func (w *World) Host(number, row int) *Host {
 	if w.hosts[number] == nil {
 		w.hosts[number] = &Host{number: number, row: row, rows: make(map[int]bool), threads: make(map[int32]*thread), tenures: make(map[int32][]tenure), cpus: make(map[int32]*processor),
 			received: make(map[way][]*packet), sent: make(map[way][]*packet), owner: make(map[way]int32), words: make(map[uint64]map[int32]bool), releases: make(map[uint64][]release),
-			wrote: make(map[way][]transfer), read: make(map[way][]transfer), asked: make(map[blockKey]block), goroutines: make(map[goroutineID]int32), on: make(map[int32]int32)}
+			wrote: make(map[way][]transfer), read: make(map[way][]transfer), asked: make(map[blockKey]block), goroutines: make(map[goroutineID]int32), on: make(map[int32]int32),
+			actors: make(map[int32]*actor)}
 	}
 	return w.hosts[number]
 }

@@ -263,7 +263,7 @@ func (w *walk) answered(of waiter, p *packet, begun, from, bound int64, request 
 		}
 		return bound
 	}
-	at, who := w.arrived(of, p, bound)
+	at, who := w.arrived(of, p, nil, bound)
 	if at <= begun || at <= bound {
 		return max(at, bound)
 	}
@@ -296,10 +296,18 @@ func (h *Host) waited(k *wake, tid int32) *packet {
 }
 
 // arrived goes on from a packet that a thread waited for, and returns where on its own clock the path came back to its host, and to
-// which thread.
-func (w *walk) arrived(of waiter, p *packet, bound int64) (int64, int32) {
-	asked := before(of.h.sent[wayOf(p.Packet).back()], p.At) // what this reply answers: the last that was sent the other way
+// which thread. It answers a packet that is given, else the last that was sent the other way.
+func (w *walk) arrived(of waiter, p, asked *packet, bound int64) (int64, int32) {
 	q := w.other(p)
+	var came *packet
+	if asked != nil {
+		came = w.other(asked)
+	} else {
+		asked = before(of.h.sent[wayOf(p.Packet).back()], p.At)
+		if q != nil {
+			came = before(w.hosts[q.Host].received[wayOf(p.Packet).back()], q.At)
+		}
+	}
 	known := asked != nil && asked.At >= bound
 	if q == nil {
 		if !known {
@@ -309,7 +317,6 @@ func (w *walk) arrived(of waiter, p *packet, bound int64) (int64, int32) {
 		w.add(of, cause.Peer, asked.At, p.At, "")
 		return w.sent(of, asked, bound)
 	}
-	came := before(w.hosts[q.Host].received[wayOf(p.Packet).back()], q.At)
 	var from *packet
 	if came != nil {
 		from = w.other(came)
