@@ -40,7 +40,7 @@ func TestTheGuideOfTheShopFindsItsFault(t *testing.T) {
 	p.until(`/ of [0-9]+ requests of .* in all/.test(document.querySelector("#panel-requests .said").textContent)`, "the filter does not choose")
 	// The slowest is the first; on a busy machine another may be slower still.
 	found := false
-	for i := 0; i < 10 && !found; i++ {
+	for i := 0; i < 20 && !found; i++ {
 		value[bool](p.logic, fmt.Sprintf(`(document.querySelectorAll("#panel-requests tbody .pick")[%d].click(), true)`, i))
 		p.until(`document.querySelector(".path-total")`, "a press shows no path")
 		p.still()

@@ -11,7 +11,7 @@ import (
 //
 //   - A thread that only ever writes what follows from what it has just read has no timers, and takes nothing over from other threads. What it wrote
 //     in a turn in which it read of one connection alone, that made it write.
-//   - A connection whose bytes nearly always make a program write to others and never back is passed on. Bytes of it answer a request which was
+//   - A connection whose bytes mostly make a program write to others and never back is passed on. Bytes of it answer a request which was
 //     itself passed on to that connection.
 //
 // A turn is what a thread does between two of its waits or looks for what has come. A program in Go is one actor: any of its threads may go on with
@@ -20,7 +20,7 @@ import (
 const (
 	fewestTurns   = 50 // of a thread, to know how it works
 	fewestPassed  = 16 // readings of a connection, to know that it is passed on
-	mostNotPassed = 10 // one of so many may not be
+	mostNotPassed = 4  // one of so many may not be: that of a busy program is hidden by what it reads at the same time
 )
 
 // stretch is from an instant to another.
@@ -291,7 +291,7 @@ func carrier(list []*packet, x *moved) *packet {
 	return nil
 }
 
-// passes reports whether what comes of a way nearly always makes an actor write to other connections, and not back.
+// passes reports whether what comes of a way mostly makes an actor write to other connections, and not back.
 func (a *actor) passes(k way) bool {
 	passes, known := a.passing[k]
 	if known {

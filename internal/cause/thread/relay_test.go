@@ -92,7 +92,7 @@ func TestABrokerOfWhichLittleIsKnownBlamesNobody(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ rounds, own int }{
 		"few requests":             {fewestPassed - 1, 0},
-		"it writes of itself, too": {fewestPassed + 4, 3},
+		"it writes of itself, too": {fewestPassed + 4, 6},
 	} {
 		for _, transfers := range []bool{true, false} {
 			got := brokerPath(t, transfers, c.rounds, c.own)
