@@ -237,8 +237,6 @@ func (d *drain) finish(remove bool) error {
 		}
 	}
 	d.reader.Close()
-	// There may be thousands of short programs: only the counts are kept.
-	d.shards, d.taken, d.head, d.line, d.past = nil, nil, nil, nil, nil
 	return errors.Join(errs...)
 }
 

@@ -111,8 +111,8 @@ type Recorder struct {
 	busy     map[string]bool   // files that another recorder reads
 	ending   bool              // what another recorder of the trace held is waited for
 	held     int               // how many files another recorder held at the last look
-	ended    []*drain
-	listener *ring.Listener // in the directories of rings
+	ended    []Counts          // of rings that are no longer read: there may be thousands of short programs
+	listener *ring.Listener    // in the directories of rings
 	sources  []writer
 	done     int // how many sources have ended
 	pauses   pauses
@@ -394,8 +394,9 @@ func (r *Recorder) pass(last bool) (full float64, err error) {
 			continue
 		}
 		delete(r.rings, path)
-		r.ended = append(r.ended, d)
-		if err := d.finish(ended && d.broken == nil); err != nil {
+		err = d.finish(ended && d.broken == nil)
+		r.ended = append(r.ended, d.counts)
+		if err != nil {
 			return full, err
 		}
 		if d.broken != nil {
@@ -414,8 +415,8 @@ func (r *Recorder) pass(last bool) (full float64, err error) {
 func (r *Recorder) finish() (errs []error) {
 	for path, d := range r.rings {
 		delete(r.rings, path)
-		r.ended = append(r.ended, d)
 		errs = append(errs, d.finish(false))
+		r.ended = append(r.ended, d.counts)
 	}
 	errs = append(errs, r.listener.Close(), r.own.finish())
 	for _, s := range r.sources {

@@ -48,9 +48,7 @@ type Summary struct {
 
 func (r *Recorder) summary() Summary {
 	s := Summary{Dir: r.o.Dir, Continued: r.t.continued, Streams: []Counts{}, Failures: slices.Clone(r.failures), Unlisted: r.unlisted} // no streams are [] in JSON, not null
-	for _, d := range r.ended {
-		s.Streams = append(s.Streams, d.counts)
-	}
+	s.Streams = append(s.Streams, r.ended...)
 	for _, d := range r.rings {
 		c := d.counts
 		c.Open = true
