@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"sync/atomic"
+	"unsafe"
 
 	"golang.org/x/sync/errgroup"
 
@@ -69,6 +70,9 @@ func (l *link) at(place int) *trace.Message {
 func (l *link) remove(drop []*finding) (left int64) {
 	kept := drop[0].from
 	for place, n := kept, l.length(); place < n; place++ {
+		if place%linkBlock == 0 {
+			trace.TouchedIn(l.memory, linkBlock*int(unsafe.Sizeof(trace.Message{})))
+		}
 		for len(drop) > 0 && place >= drop[0].to {
 			drop = drop[1:]
 		}
@@ -103,6 +107,7 @@ func (l *link) joined() []trace.Message {
 	to := all
 	for _, block := range l.blocks() {
 		to = to[copy(to, block):]
+		trace.TouchedIn(l.memory, 2*len(block)*int(unsafe.Sizeof(trace.Message{})))
 	}
 	return all
 }

@@ -53,9 +53,9 @@ func newIndex(c *trace.Capture, host int, m trace.Memory) *index {
 		x.start[i+1] += x.start[i]
 	}
 	x.order = trace.MakeIn[uint32](m, x.start[len(c.Flows)])
-	place := func(n uint32, _ *trace.Packet) uint32 { return n }
+	place, placed := func(n uint32, _ *trace.Packet) uint32 { return n }, func() {}
 	if c.Packets.Moved() {
-		place = x.gather(m)
+		place, placed = x.gather(m)
 	}
 	next := slices.Clone(x.start)
 	lives := newConnectionFinder(x)
@@ -71,6 +71,7 @@ func newIndex(c *trace.Capture, host int, m trace.Memory) *index {
 		next[f]++
 	}, nil)
 	lives.close()
+	placed()
 	x.followTunnels()
 	return x
 }
@@ -85,30 +86,56 @@ func (x *index) free() {
 // gathered is how many packets of flows one after another are kept together where packets are not on the heap: 5 MB of them.
 const gathered = 1 << 17
 
+// gatherBuffers is how much memory the packets take that wait to be written to their groups, bytes, and gatherPiece the most of one group.
+const (
+	gatherBuffers = 24 << 20
+	gatherPiece   = 64 << 10
+)
+
 // gather prepares a log in which packets of one flow lie together, or near to those of some others: so matching, which goes by flow, reads
-// packets nearly in the order in which the memory has them. It returns a function that copies a packet there and returns its place.
+// packets nearly in the order in which the memory has them. It returns a function that copies a packet there and returns its place, and one to be
+// called after the last.
 // Flows are taken together by the places where they begin in the index's order; each group's packets stay in file order:
 //
 //	index.order   | flow 0 | flow 1 | flow 2 | flow 3 ...
 //	index.log     | flows 0 and 1, mixed | flow 2 ...
-func (x *index) gather(m trace.Memory) func(n uint32, p *trace.Packet) uint32 {
-	packets := trace.MakeIn[trace.Packet](m, len(x.order))
+func (x *index) gather(m trace.Memory) (place func(n uint32, p *trace.Packet) uint32, done func()) {
+	packets := trace.RoomIn[trace.Packet](m, len(x.order))
 	x.gathered, x.log = packets, trace.LogOf(packets)
-	next := make([]int, len(x.order)/gathered+1) // of each group
-	for i := range next {
-		next[i] = -1
+	type group struct {
+		next    int // place of the first that waits
+		waiting []trace.Packet
+	}
+	groups := make([]group, len(x.order)/gathered+1)
+	for i := range groups {
+		groups[i].next = -1
 	}
 	for _, start := range x.start {
-		if g := start / gathered; g < len(next) && next[g] < 0 {
-			next[g] = start
+		if g := start / gathered; g < len(groups) && groups[g].next < 0 {
+			groups[g].next = start
 		}
 	}
-	return func(_ uint32, p *trace.Packet) uint32 {
-		group := x.start[p.Flow>>1] / gathered
-		at := next[group]
-		next[group]++
-		packets[at] = *p
-		return uint32(at)
+	most := max(min(gatherPiece, gatherBuffers/len(groups))/int(unsafe.Sizeof(trace.Packet{})), 1)
+	write := func(g *group) {
+		trace.PlaceIn(m, packets, g.next, g.waiting)
+		g.next += len(g.waiting)
+		g.waiting = g.waiting[:0]
+	}
+	place = func(_ uint32, p *trace.Packet) uint32 {
+		g := &groups[x.start[p.Flow>>1]/gathered]
+		if len(g.waiting) == most {
+			write(g)
+		}
+		if g.waiting == nil {
+			g.waiting = make([]trace.Packet, 0, most)
+		}
+		g.waiting = append(g.waiting, *p)
+		return uint32(g.next + len(g.waiting) - 1)
+	}
+	return place, func() {
+		for i := range groups {
+			write(&groups[i])
+		}
 	}
 }
 

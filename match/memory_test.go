@@ -1,6 +1,7 @@
 package match
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"reflect"
 	"sync/atomic"
@@ -32,6 +33,13 @@ func (moving) Free(array []byte) {
 
 func (moving) Touched(int) {}
 
+// placing is a memory in which arrays are written without being touched.
+type placing struct{ moving }
+
+func (placing) Room(length int) []byte { return bytes.Repeat([]byte{0xa5}, length) }
+
+func (placing) Place(array []byte, at int, part []byte) { copy(array[at:], part) }
+
 // moved returns a capture with the same packets in such a memory.
 func moved(c *trace.Capture) *trace.Capture {
 	of := *c
@@ -43,32 +51,39 @@ func moved(c *trace.Capture) *trace.Capture {
 	return &of
 }
 
-// sameInMemory holds what is found in captures against what is found where a memory takes all arrays.
+// sameInMemory holds what is found in captures against what is found where memories take all arrays.
 func sameInMemory(t interface{ Fatalf(string, ...any) }, captures []*trace.Capture) Tally {
-	var said, saidMoved trace.Warnings
+	var said trace.Warnings
 	want, err := Match(tContext, captures, Options{}, &said)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
+	withoutEmpty(want)
 	var others []*trace.Capture
 	for _, c := range captures {
 		others = append(others, moved(c))
 	}
-	got, err := Match(tContext, others, Options{Memory: moving{}}, &saidMoved)
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
-	for _, r := range []*Result{want, got} {
-		for i, c := range r.Channels {
-			if len(c.Messages) == 0 {
-				r.Channels[i].Messages = nil
-			}
+	for _, m := range []trace.Memory{moving{}, placing{}} {
+		var saidMoved trace.Warnings
+		got, err := Match(tContext, others, Options{Memory: m}, &saidMoved)
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		withoutEmpty(got)
+		if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(saidMoved.Lines(), said.Lines()) {
+			t.Fatalf("in a %T memory %+v, else %+v\n%v\n%v", m, got.Tally, want.Tally, saidMoved.Lines(), said.Lines())
 		}
 	}
-	if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(saidMoved.Lines(), said.Lines()) {
-		t.Fatalf("in a memory %+v, else %+v\n%v\n%v", got.Tally, want.Tally, saidMoved.Lines(), said.Lines())
-	}
 	return want.Tally
+}
+
+// withoutEmpty takes an empty list of messages for none.
+func withoutEmpty(r *Result) {
+	for i, c := range r.Channels {
+		if len(c.Messages) == 0 {
+			r.Channels[i].Messages = nil
+		}
+	}
 }
 
 func TestWhereArraysAreKeptChangesNothing(t *testing.T) {

@@ -63,3 +63,32 @@ func MakeIn[T plain](m Memory, n int) []T {
 	b := m.Make(n * int(unsafe.Sizeof(zero)))
 	return unsafe.Slice((*T)(unsafe.Pointer(&b[0])), n)
 }
+
+// placing is what a Memory may have beside its methods: arrays that are written where they are kept, without being touched.
+type placing interface {
+	// Room returns an array like that of Make. All of it is written by Place before it is read.
+	Room(length int) []byte
+	// Place writes a part of an array of Room, from a place on.
+	Place(array []byte, at int, part []byte)
+}
+
+// RoomIn returns a slice of n values, of a type without pointers, in a memory. All of them are to be written by PlaceIn before they are read.
+func RoomIn[T plain](m Memory, n int) []T {
+	p, is := m.(placing)
+	if !is || n == 0 {
+		return MakeIn[T](m, n)
+	}
+	var zero T
+	b := p.Room(n * int(unsafe.Sizeof(zero)))
+	return unsafe.Slice((*T)(unsafe.Pointer(&b[0])), n)
+}
+
+// PlaceIn writes values into a slice of RoomIn, from a place on.
+func PlaceIn[T plain](m Memory, array []T, at int, part []T) {
+	p, is := m.(placing)
+	if !is || len(part) == 0 {
+		copy(array[at:], part)
+		return
+	}
+	p.Place(bytesOf(array), at*int(unsafe.Sizeof(part[0])), bytesOf(part))
+}

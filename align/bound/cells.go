@@ -3,6 +3,7 @@ package bound
 import (
 	"slices"
 
+	"meridian/align/internal/pieces"
 	"meridian/align/pair"
 	"meridian/trace"
 )
@@ -58,7 +59,7 @@ func gather(messages pair.Messages, at plotter, side, first, perNs float64, cell
 	const leastRoom, mostRoom = 8, maxGathered + maxGathered/4
 	g := gathering{cells: make([]gathered, cells), side: side, room: min(max(messages.Len()/cells*3/2, leastRoom), mostRoom)}
 	g.all = make([]point, 0, cells*(g.room+g.room/8+1))
-	for _, piece := range messages {
+	for piece := range pieces.Of(messages) {
 		for _, m := range piece {
 			q := at(m)
 			g.add(&g.cells[min(max(int((q.x-first)*perNs), 0), cells-1)], q)

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"meridian/align/internal/hull"
+	"meridian/align/internal/pieces"
 	"meridian/align/pair"
 	"meridian/clock"
 	"meridian/trace"
@@ -99,14 +100,14 @@ func New(p *pair.Problem, a Assumption, stretches ...Stretch) *Corridor {
 func (c *frame) around(p *pair.Problem) bool {
 	first, last := clock.HostTime(math.MaxInt64), clock.HostTime(math.MinInt64)
 	any := false
-	for _, pieces := range []struct {
+	for _, way := range []struct {
 		messages pair.Messages
 		from     bool
 	}{{p.AB, true}, {p.BA, false}} {
-		for _, piece := range pieces.messages {
+		for piece := range pieces.Of(way.messages) {
 			for _, m := range piece {
 				on, off := m.Sent, m.Received
-				if !pieces.from {
+				if !way.from {
 					on, off = m.Received, m.Sent
 				}
 				if !any {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"sync"
 
+	"meridian/align/internal/pieces"
 	"meridian/align/pair"
 	"meridian/clock"
 )
@@ -28,7 +29,7 @@ func Pair(p *pair.Problem, stretches ...Stretch) (*Smoothed, bool) {
 	s := Stream{Stretches: stretches, Granularity: max(p.A.Granularity, p.B.Granularity), MinAB: p.MinAB, MinBA: p.MinBA}
 	s.AB, s.BA = *NewReducer(p.AB.Len()), *NewReducer(p.BA.Len())
 	add := func(r *Reducer, messages pair.Messages) {
-		for _, piece := range messages {
+		for piece := range pieces.Of(messages) {
 			for _, m := range piece {
 				r.Add(m)
 			}

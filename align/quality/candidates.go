@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"meridian/align/internal/pieces"
 	"meridian/clock"
 	"meridian/trace"
 )
@@ -54,7 +55,7 @@ func newSlots(there, back [][]trace.Message) *slots {
 	first, last := clock.HostTime(math.MaxInt64), clock.HostTime(math.MinInt64)
 	for side, blocks := range [2][][]trace.Message{there, back} {
 		between := stampBy(side == 0)
-		for _, messages := range blocks {
+		for messages := range pieces.Of(blocks) {
 			n += len(messages)
 			for i := range messages {
 				m := &messages[i]
@@ -116,7 +117,7 @@ func (s *slots) drift(there [][]trace.Message, last clock.HostTime) float64 {
 
 // fill takes the least differences of one side's messages, less what they grow by at a rate.
 func (s *slots) fill(least []int64, blocks [][]trace.Message, between stampBy, rate float64) {
-	for _, messages := range blocks {
+	for messages := range pieces.Of(blocks) {
 		for i := range messages {
 			m := &messages[i]
 			t := between.of(m)
@@ -173,7 +174,7 @@ func (s *slots) within(most int64, there, back [][]trace.Message) (fewThere, few
 	pick := func(blocks [][]trace.Message, between stampBy, side uint8) [][]trace.Message {
 		const block = 1 << 12 // messages: one list would be copied as it grows
 		few := [][]trace.Message{nil}
-		for _, messages := range blocks {
+		for messages := range pieces.Of(blocks) {
 			for i := range messages {
 				if wanted[s.of(between.of(&messages[i]))]&side == 0 {
 					continue

@@ -13,12 +13,25 @@ const supported = true
 
 var pageSize = int64(os.Getpagesize())
 
+// makeRoom makes sure that a part of a file has room on the disk.
+func makeRoom(f *os.File, at, length int64) error {
+	err := unix.Fallocate(int(f.Fd()), 0, at, length)
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
+		return writeZeros(f, at, length)
+	}
+	return err
+}
+
 // allocate makes sure that a part of a file has room on the disk, and is zeros, written in pieces.
 func allocate(f *os.File, at, length int64) error {
 	err := unix.Fallocate(int(f.Fd()), 0, at, length)
 	if err != nil && !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOSYS) {
 		return err
 	}
+	return writeZeros(f, at, length)
+}
+
+func writeZeros(f *os.File, at, length int64) error {
 	var zeros [piece]byte
 	return writePieces(f, at, length, func(from, to int64) []byte { return zeros[:to-from] })
 }

@@ -147,6 +147,38 @@ func (m *Memory) Make(length int) []byte {
 	return b
 }
 
+// Room returns an array like that of Make, of which no page is touched before [Memory.Place] has written it: to write zeros first would take as
+// long as what follows.
+func (m *Memory) Room(length int) []byte {
+	b, at, ok := m.reserve(int64(length))
+	if !ok {
+		return make([]byte, length)
+	}
+	if err := makeRoom(m.file, at, int64(length)); err != nil {
+		m.failed(err)
+		return make([]byte, length)
+	}
+	return b
+}
+
+// Place writes a part of an array of Room, as files are written.
+func (m *Memory) Place(array []byte, at int, part []byte) {
+	before := int64(0)
+	for _, b := range m.parts() {
+		if holds(b, array) {
+			offset := before + int64(uintptr(unsafe.Pointer(&array[0]))-uintptr(unsafe.Pointer(&b[0]))) + int64(at)
+			err := writePieces(m.file, offset, int64(len(part)), func(from, to int64) []byte { return part[from:to] })
+			if err == nil {
+				return
+			}
+			m.failed(err)
+			break
+		}
+		before += int64(len(b))
+	}
+	copy(array[at:], part)
+}
+
 // Free implements [trace.Memory]. The file's part becomes a hole, in a while: what the system has not written until then is never written.
 func (m *Memory) Free(array []byte) {
 	m.mu.Lock()

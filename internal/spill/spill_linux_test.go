@@ -46,8 +46,12 @@ func TestArraysStayWhatTheyAreWhilePagesAreUnmapped(t *testing.T) {
 				n := 1 + r.IntN(1<<19)
 				b := random(r, n)
 				want = append(want, bytes.Clone(b))
-				if r.IntN(2) == 0 {
+				switch r.IntN(3) {
+				case 0:
 					kept = append(kept, m.Keep(b))
+					continue
+				case 1:
+					kept = append(kept, placed(m, r, b))
 					continue
 				}
 				made := m.Make(n)
@@ -79,6 +83,16 @@ func TestArraysStayWhatTheyAreWhilePagesAreUnmapped(t *testing.T) {
 	}
 }
 
+// placed writes an array part by part, in any order.
+func placed(m *Memory, r *rand.Rand, b []byte) []byte {
+	room := m.Room(len(b))
+	part := 1 + r.IntN(1<<17)
+	for _, k := range r.Perm((len(b) + part - 1) / part) {
+		m.Place(room, k*part, b[k*part:min((k+1)*part, len(b))])
+	}
+	return room
+}
+
 func TestUnmappedPagesAreNotInMemory(t *testing.T) {
 	m := open(t, t.TempDir(), 0)
 	const size = 96 << 20
@@ -97,7 +111,8 @@ func TestUnmappedPagesAreNotInMemory(t *testing.T) {
 func TestATouchMapsLittle(t *testing.T) {
 	m := open(t, t.TempDir(), 0)
 	const size, touches = 64 << 20, 64
-	for name, b := range map[string][]byte{"kept": m.Keep(bytes.Repeat([]byte{1}, size)), "made": m.Make(size)} {
+	ones := bytes.Repeat([]byte{1}, size)
+	for name, b := range map[string][]byte{"made": m.Make(size), "placed": placed(m, rand.New(rand.NewPCG(1, 2)), ones), "kept": m.Keep(ones)} {
 		m.trim(0)
 		before := m.pages.bytes()
 		for i := 0; i < size; i += size / touches {

@@ -18,6 +18,7 @@ package hull
 import (
 	"slices"
 
+	"meridian/align/internal/pieces"
 	"meridian/trace"
 )
 
@@ -43,7 +44,7 @@ func Of[P any](messages [][]trace.Message, at func(trace.Message) P, plane Plane
 		n += len(piece)
 	}
 	block := make([]P, 0, min(blockSize, n))
-	for _, piece := range messages {
+	for piece := range pieces.Of(messages) {
 		for chunk := range slices.Chunk(piece, blockSize) {
 			block = block[:0]
 			for _, m := range chunk {
