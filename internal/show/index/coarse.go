@@ -76,12 +76,19 @@ func (l *lane) coarseLevels(busy int64, itemsAStep int64, highest int, bins int6
 	return levels
 }
 
-// coarsener makes the levels of one lane, as a visitor of its items.
+// coarsener makes the levels of one lane, as a visitor of its items. It holds their pages until they are put into a file, so that several lanes may be
+// gone over at a time.
 type coarsener struct {
 	kind   laneKind
-	extent *extent
 	levels []*coarseLevel
-	err    error
+	made   []madePage
+}
+
+// madePage is a page of a level that has no place yet.
+type madePage struct {
+	of   *coarseLevel
+	page coarsePage
+	body []byte
 }
 
 type coarseLevel struct {
@@ -98,15 +105,15 @@ type step struct {
 	summary
 }
 
-func newCoarsener(k laneKind, levels []int, e *extent) *coarsener {
-	c := &coarsener{kind: k, extent: e}
+func newCoarsener(k laneKind, levels []int) *coarsener {
+	c := &coarsener{kind: k}
 	for _, level := range levels {
 		c.levels = append(c.levels, &coarseLevel{coarse: coarse{level: level}})
 	}
 	return c
 }
 
-func (c *coarsener) node(*node) bool { return c.err == nil }
+func (c *coarsener) node(*node) bool { return true }
 
 func (c *coarsener) item(it *item) {
 	level := c.levels[0].level
@@ -158,7 +165,7 @@ func (c *coarsener) at(i int, number int64) *summary {
 	return &l.open[len(l.open)-1].summary
 }
 
-// close writes the first open step of a level and adds it to the one above.
+// close ends the first open step of a level and adds it to the one above.
 func (c *coarsener) close(i int) {
 	l := c.levels[i]
 	first := 0
@@ -184,26 +191,36 @@ func (c *coarsener) close(i int) {
 }
 
 func (c *coarsener) write(l *coarseLevel) {
-	if l.count == 0 || c.err != nil {
+	if l.count == 0 {
 		return
 	}
 	head := binary.AppendUvarint([]byte{byte(c.kind), byte(l.level)}, uint64(l.count))
-	if l.page.pageRef, c.err = c.extent.put(append(head, l.body...)); c.err == nil {
-		l.pages = append(l.pages, l.page)
-	}
+	c.made = append(c.made, madePage{l, l.page, append(head, l.body...)})
 	l.body, l.count = l.body[:0], 0
 }
 
-// finish writes what is open and returns the levels.
-func (c *coarsener) finish() (out []coarse, err error) {
+// finish makes pages of what is open.
+func (c *coarsener) finish() {
 	for i, l := range c.levels {
 		for len(l.open) > 0 {
 			c.close(i)
 		}
 		c.write(l)
+	}
+}
+
+// put puts all pages into a file and returns the levels.
+func (c *coarsener) put(e *extent) (out []coarse, err error) {
+	for _, m := range c.made {
+		if m.page.pageRef, err = e.put(m.body); err != nil {
+			return nil, err
+		}
+		m.of.pages = append(m.of.pages, m.page)
+	}
+	for _, l := range c.levels {
 		out = append(out, l.coarse)
 	}
-	return out, c.err
+	return out, nil
 }
 
 func appendStep(b []byte, k laneKind, s *step, before int64) []byte {

@@ -178,7 +178,7 @@ func (m *memoryPart) coarsen(_ *walker, n int, c *coarsener) error {
 			c.item(&items[k])
 		}
 	}
-	return c.err
+	return nil
 }
 
 func (m *memoryPart) summed(w *walker, n int, b *bins) error { return m.walk(w, n, b) }

@@ -139,10 +139,9 @@ func (s *segment) coarsen(w *walker, n int, c *coarsener) error {
 	w.x = s.x
 	l := &s.x.lanes[i]
 	if x := l.coarseAt(c.levels[0].level); x != nil {
-		err := w.steps(l.kind, x, 0, math.MaxInt64, func(s *step) { c.step(s, x.level) })
-		return cmp.Or(err, c.err)
+		return w.steps(l.kind, x, 0, math.MaxInt64, func(s *step) { c.step(s, x.level) })
 	}
-	return cmp.Or(w.walk(l, c), c.err)
+	return w.walk(l, c)
 }
 
 // write makes the file. It is there as a whole, or not at all.
@@ -271,13 +270,14 @@ func (w *segmentWriter) coarsen(walk *walker, k laneKey, levels []int, e *extent
 	if len(levels) == 0 {
 		return nil, nil
 	}
-	c := newCoarsener(k.kind, levels, e)
+	c := newCoarsener(k.kind, levels)
 	for _, p := range w.parts {
 		if err := p.coarsen(walk, k.number, c); err != nil {
 			return nil, err
 		}
 	}
-	return c.finish()
+	c.finish()
+	return c.put(e)
 }
 
 // syncDir makes a renaming last.
