@@ -22,7 +22,7 @@ import (
 )
 
 // stages are the packages whose benchmarks are those of a stage from a file to a timeline, and of the sensor.
-var stages = []string{"./clock", "./format/pcap", "./format/ctf", "./match", "./align/envelope", "./align/bound", "./align/pair", "./order", "./sensor", "./sensor/ring"}
+var stages = []string{"./clock", "./format/pcap", "./format/ctf", "./match", "./align/envelope", "./align/bound", "./align/pair", "./order", "./internal/show/index", "./sensor", "./sensor/ring"}
 
 // options are what the command line says.
 type options struct {
