@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"errors"
 	"io"
 
 	"meridian/format/chrome"
@@ -8,7 +9,6 @@ import (
 	"meridian/format/ctf"
 	"meridian/format/gnuplot"
 	"meridian/format/jsonl"
-	"meridian/format/parquet"
 	"meridian/format/perfetto"
 	"meridian/format/picl"
 	"meridian/format/text"
@@ -43,8 +43,15 @@ func textSink(_ *sinkContext, w io.Writer, schema *trace.Schema) (trace.Sink, er
 	return text.NewWriter(w, schema)
 }
 
+// Parquet makes a sink of a Parquet file. A program that is to write such files sets it before all else; nil refuses them. The library behind it takes
+// as long to compile as half of Meridian, and the demo does without.
+var Parquet func(w io.Writer, schema *trace.Schema) (trace.Sink, error)
+
 func parquetSink(_ *sinkContext, w io.Writer, schema *trace.Schema) (trace.Sink, error) {
-	return parquet.NewWriter(w, schema, parquet.Options{})
+	if Parquet == nil {
+		return nil, errors.New("this program writes no Parquet files; meridian does")
+	}
+	return Parquet(w, schema)
 }
 
 func gnuplotSink(_ *sinkContext, w io.Writer, schema *trace.Schema) (trace.Sink, error) {
