@@ -175,8 +175,9 @@ chaos-long: ## the same for an hour, FLAGS="-chaos-for 8h" for longer: nothing l
 	go test -count 1 -timeout 0 -v -run TestProcessesThatAreKilled ./cmd/meridian -chaos-for 1h -chaos-apart 5s $(FLAGS)
 
 .PHONY: simulation
-simulation: ## 10,000 seeded schedules of faults of a collection in virtual time, and four planted bugs; a minute of 2 cores
+simulation: ## 10,000 seeded schedules of faults of a collection in virtual time and 3,000 of probes, and seven planted bugs; two minutes of 2 cores
 	go test -count 1 -timeout 60m -v -run 'TestNoSchedule|TestPlanted' ./internal/collect/simulation -schedules 10000 $(FLAGS)
+	go test -count 1 -timeout 60m -v -run 'TestNoSchedule|TestPlanted' ./internal/probe -schedules 3000 $(FLAGS)
 
 live-packets: ## memory of the live path over 2 million packets
 	go test -count 1 -v ./internal/live -run TestMemoryIsFlatOverALongRunOfPackets -packets-long 2000000

@@ -64,6 +64,36 @@ type sentQuestion struct {
 
 // Dial opens a client that asks the servers at some addresses: "host:port". Names are looked up once.
 func Dial(ctx context.Context, o Options, addresses ...string) (*Client, error) {
+	c := newClient(o)
+	network := "udp4"
+	for i, address := range addresses {
+		a, err := resolve(ctx, address)
+		if err != nil {
+			return nil, fmt.Errorf("cannot resolve %s: %w", address, err)
+		}
+		if same := c.from(a); same != nil { // answers would be taken for the first's
+			return nil, fmt.Errorf("%s and %s are one address", addresses[same.index], address)
+		}
+		if a.Addr().Is6() {
+			network = "udp"
+		}
+		c.add(a, i)
+	}
+	if len(c.hosts) == 0 {
+		return nil, errors.New("probe: no host to ask")
+	}
+	var err error
+	if c.socket, err = listen(ctx, network, o.Local); err != nil {
+		return nil, err
+	}
+	if err := c.socket.withHardware(&c.options, c.clocks); err != nil {
+		return nil, errors.Join(err, c.socket.close())
+	}
+	return c, nil
+}
+
+// newClient returns a client without hosts and without a socket.
+func newClient(o Options) *Client {
 	if o.Clock == nil {
 		o.Clock = System()
 	}
@@ -77,34 +107,14 @@ func Dial(ctx context.Context, o Options, addresses ...string) (*Client, error) 
 	if o.Burst == 0 {
 		o.Burst = defaultBurst
 	}
-	c := &Client{options: o, key: newAuthCode(o.Key[:]), clocks: newHistory(o.Clock)}
-	network := "udp4"
-	for i, address := range addresses {
-		a, err := resolve(ctx, address)
-		if err != nil {
-			return nil, fmt.Errorf("cannot resolve %s: %w", address, err)
-		}
-		if same := c.from(a); same != nil { // answers would be taken for the first's
-			return nil, fmt.Errorf("%s and %s are one address", addresses[same.index], address)
-		}
-		if a.Addr().Is6() {
-			network = "udp"
-		}
-		h := &host{index: i, to: a}
-		h.pace.init(o.Rate, o.MinRate, c.inRound())
-		c.hosts = append(c.hosts, h)
-	}
-	if len(c.hosts) == 0 {
-		return nil, errors.New("probe: no host to ask")
-	}
-	var err error
-	if c.socket, err = listen(ctx, network, o.Local); err != nil {
-		return nil, err
-	}
-	if err := c.socket.withHardware(&c.options, c.clocks); err != nil {
-		return nil, errors.Join(err, c.socket.close())
-	}
-	return c, nil
+	return &Client{options: o, key: newAuthCode(o.Key[:]), clocks: newHistory(o.Clock)}
+}
+
+// add adds a host to be asked.
+func (c *Client) add(to netip.AddrPort, index int) {
+	h := &host{index: index, to: to}
+	h.pace.init(c.options.Rate, c.options.MinRate, c.inRound())
+	c.hosts = append(c.hosts, h)
 }
 
 func resolve(ctx context.Context, address string) (netip.AddrPort, error) {

@@ -85,7 +85,7 @@ func (p *interfacePHC) Close() (err error) {
 }
 
 // bind has a socket use one interface alone, so that all stamps of hardware are of its clock.
-func (s *socket) bind(name string) error {
+func (s *udp) bind(name string) error {
 	var failed error
 	if err := s.raw.Control(func(fd uintptr) { failed = unix.BindToDevice(int(fd), name) }); err != nil {
 		return err

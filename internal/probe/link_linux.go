@@ -132,8 +132,6 @@ func (l *link) close() error {
 	return err
 }
 
-// take waits for a datagram until a deadline, the zero for none. Its error is os.ErrDeadlineExceeded after that and after interrupt,
-// errDeparted when there is a stamp and no datagram.
 func (l *link) take(b []byte, deadline time.Time) (a arrival, err error) {
 	for {
 		l.timeout = nil

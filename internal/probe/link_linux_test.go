@@ -24,7 +24,7 @@ func openSocket(t *testing.T, network, address string) *socket {
 func TestNothingPollsTheSocket(t *testing.T) {
 	s := openSocket(t, "udp", "127.0.0.1:0")
 	var fd uintptr
-	if err := s.raw.Control(func(f uintptr) { fd = f }); err != nil {
+	if err := s.port.(*udp).raw.Control(func(f uintptr) { fd = f }); err != nil {
 		t.Fatal(err)
 	}
 	instances, err := filepath.Glob("/proc/self/fd/*")
@@ -60,7 +60,7 @@ func TestStampsThatNothingExpectsAreTakenAway(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.ahead = 0 // as after a send that failed
+	s.port.(*udp).ahead = 0 // as after a send that failed
 	s.until(time.Now().Add(50 * time.Millisecond))
 	for calls := 0; ; calls++ {
 		_, err := s.receive(make([]byte, Size))
@@ -97,9 +97,9 @@ func TestAWaitEndsWhenTheSocketIsClosedOrInterrupted(t *testing.T) {
 func TestAddressesKeepTheirZones(t *testing.T) {
 	four, six := openSocket(t, "udp4", "127.0.0.1:0"), openSocket(t, "udp", "[::1]:0")
 	for text, s := range map[string]*socket{"10.1.2.3:4": four, "[fd00::1]:65535": six, "[fe80::1%lo]:123": six, "127.0.0.1:5": six} {
-		a := netip.MustParseAddrPort(text)
-		s.to(a)
-		if back := s.from(); back != a {
+		a, u := netip.MustParseAddrPort(text), s.port.(*udp)
+		u.to(a)
+		if back := u.from(); back != a {
 			t.Errorf("%v comes back as %v", a, back)
 		}
 	}

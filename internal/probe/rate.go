@@ -13,6 +13,7 @@ import (
 // It slows down by half whenever the bound was narrow and steady for settleTime, until the least rate, and is at once the greatest
 // after a step or when the bound is wide. Nothing changes without feedback.
 type pace struct {
+	jitter   func(n int64) int64
 	interval atomic.Int64 // between two rounds, ns
 	least    atomic.Int64
 	most     atomic.Int64
@@ -37,6 +38,9 @@ func (p *pace) init(rate, minRate, each float64) {
 	p.least.Store(int64(each / rate * 1e9))
 	p.most.Store(int64(each / minRate * 1e9))
 	p.interval.Store(p.least.Load())
+	if p.jitter == nil {
+		p.jitter = rand.Int64N
+	}
 }
 
 func (p *pace) feedback(now time.Time, f Feedback) {
@@ -58,7 +62,7 @@ func (p *pace) feedback(now time.Time, f Feedback) {
 // after returns the time to the next round: the interval and up to a sixteenth, lest clients keep step with each other or with loads.
 func (p *pace) after() time.Duration {
 	i := p.interval.Load()
-	return time.Duration(i + rand.Int64N(i/16+1))
+	return time.Duration(i + p.jitter(i/16+1))
 }
 
 // Feedback adapts the rate at which a host is asked. It is called in the goroutine of Run, from each.

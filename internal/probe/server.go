@@ -54,15 +54,6 @@ type waiting struct {
 
 // Listen opens a server at an address: "host:port", ":port".
 func Listen(ctx context.Context, address string, o Options) (*Server, error) {
-	if o.Clock == nil {
-		o.Clock = System()
-	}
-	if o.MaxSessions <= 0 {
-		o.MaxSessions = defaultMaxSessions
-	}
-	if o.MaxRate <= 0 {
-		o.MaxRate = defaultMaxRate
-	}
 	s, err := listen(ctx, "udp", address)
 	if err != nil {
 		return nil, err
@@ -72,14 +63,27 @@ func Listen(ctx context.Context, address string, o Options) (*Server, error) {
 			return nil, errors.Join(fmt.Errorf("probe: the addresses that questions come to: %w", err), s.close())
 		}
 	}
-	n := &Server{
-		options: o, socket: s, key: newAuthCode(o.Key[:]), cookies: newCookies(time.Now()), sources: newSources(), sessions: map[uint32]*session{},
-		clocks: newHistory(o.Clock),
-	}
+	n := newServer(o, s)
 	if err := s.withHardware(&o, n.clocks); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return n, nil
+}
+
+func newServer(o Options, s *socket) *Server {
+	if o.Clock == nil {
+		o.Clock = System()
+	}
+	if o.MaxSessions <= 0 {
+		o.MaxSessions = defaultMaxSessions
+	}
+	if o.MaxRate <= 0 {
+		o.MaxRate = defaultMaxRate
+	}
+	return &Server{
+		options: o, socket: s, key: newAuthCode(o.Key[:]), cookies: newCookies(time.Now()), sources: newSources(), sessions: map[uint32]*session{},
+		clocks: newHistory(o.Clock),
+	}
 }
 
 // Addr returns the address of the server.

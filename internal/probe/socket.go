@@ -23,10 +23,30 @@ type departure struct {
 	kernel, hardware int64
 }
 
+// port is what sends and receives datagrams: a UDP socket, or a simulated one.
+type port interface {
+	// take waits for a datagram until a deadline, the zero for none. Its error is os.ErrDeadlineExceeded after that and after interrupt,
+	// errDeparted when there is a stamp and no datagram.
+	take(b []byte, deadline time.Time) (arrival, error)
+	// send sends a datagram. Its stamps come from departed under the number returned.
+	send(b []byte, to netip.AddrPort) (id uint32, err error)
+	// departed returns the stamps of a datagram that was sent, false if there are none yet. It does not wait.
+	departed() (departure, bool)
+	// expect has departed look for a stamp even if all have come that were counted: stamps given up may still come.
+	expect()
+	// stamps reports whether departed will return the stamps of what was sent; twoStamps that each datagram has two, of the kernel and the interface.
+	stamps() bool
+	twoStamps()
+	address() netip.AddrPort
+	answerFrom() error
+	bind(name string) error
+	interrupt()
+	close() error
+}
+
 // socket sends and receives datagrams. One goroutine uses it; interrupt and close may be called by others.
 type socket struct {
-	link
-	stamping
+	port
 	deadline    time.Time // of receive; zero for none
 	phc         PHC       // opened for this socket; nil without
 	byInterface bool      // each datagram has two stamps, the interface's after the kernel's
@@ -39,12 +59,12 @@ func listen(ctx context.Context, network, address string) (*socket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("probe: %w", err)
 	}
-	s := &socket{}
-	if err := s.open(c.(*net.UDPConn)); err != nil {
+	u := &udp{}
+	if err := u.open(c.(*net.UDPConn)); err != nil {
 		return nil, fmt.Errorf("probe: %w", err)
 	}
-	s.enable()
-	return s, nil
+	u.enable()
+	return &socket{port: u}, nil
 }
 
 // maxFailures is how many calls in a row may fail before the socket counts as broken. Single failures pass: ICMP answers, a want
@@ -58,7 +78,7 @@ var errDeparted = errors.New("stamps have come")
 // errDeparted when departed has something to return.
 func (s *socket) receive(b []byte) (a arrival, err error) {
 	for failures := 0; ; failures++ {
-		a, err := s.link.take(b, s.deadline)
+		a, err := s.take(b, s.deadline)
 		switch {
 		case errors.Is(err, errDeparted):
 			s.expect()
@@ -93,11 +113,12 @@ func (s *socket) withHardware(o *Options, h *history) (err error) {
 	h.hardware = &hardware{phc: phc}
 	h.hardware.read()
 	s.byInterface = true
+	s.twoStamps()
 	return nil
 }
 
 func (s *socket) close() error {
-	err := s.link.close()
+	err := s.port.close()
 	if s.phc != nil {
 		err = errors.Join(err, s.phc.Close())
 		s.phc = nil

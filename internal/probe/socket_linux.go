@@ -22,6 +22,15 @@ type stamping struct {
 	length  int
 }
 
+// udp is a UDP socket whose datagrams the kernel stamps.
+type udp struct {
+	link
+	stamping
+	two bool // stamps of each datagram that is sent
+}
+
+func (s *udp) twoStamps() { s.two = true }
+
 const stampFlags = unix.SOF_TIMESTAMPING_TX_SOFTWARE | unix.SOF_TIMESTAMPING_RX_SOFTWARE | unix.SOF_TIMESTAMPING_SOFTWARE |
 	unix.SOF_TIMESTAMPING_TX_HARDWARE | unix.SOF_TIMESTAMPING_RX_HARDWARE | unix.SOF_TIMESTAMPING_RAW_HARDWARE |
 	unix.SOF_TIMESTAMPING_OPT_TSONLY | unix.SOF_TIMESTAMPING_OPT_TX_SWHW
@@ -29,7 +38,7 @@ const stampFlags = unix.SOF_TIMESTAMPING_TX_SOFTWARE | unix.SOF_TIMESTAMPING_RX_
 // maxAhead is how many stamps may be outstanding and are counted. Beyond that the queue is read until it is empty.
 const maxAhead = 1024
 
-func (s *socket) enable() {
+func (s *udp) enable() {
 	s.drain = func(fd uintptr) {
 		s.iov = unix.Iovec{Base: &s.payload[0]}
 		s.iov.SetLen(len(s.payload))
@@ -44,11 +53,10 @@ func (s *socket) enable() {
 	s.on = s.number() == nil
 }
 
-// stamps reports whether departed will return the stamps of what was sent.
-func (s *socket) stamps() bool { return s.on }
+func (s *udp) stamps() bool { return s.on }
 
 // number has the kernel stamp datagrams and count them from 0.
-func (s *socket) number() error {
+func (s *udp) number() error {
 	var failed error
 	err := s.raw.Control(func(fd uintptr) {
 		// Setting the count's flag anew resets the count.
@@ -63,8 +71,7 @@ func (s *socket) number() error {
 	return failed
 }
 
-// send sends a datagram. Its stamps come from departed under the number returned.
-func (s *socket) send(b []byte, to netip.AddrPort) (id uint32, err error) {
+func (s *udp) send(b []byte, to netip.AddrPort) (id uint32, err error) {
 	if err := s.put(b, to); err != nil {
 		// Whether the kernel counted it depends on where it failed and on the kernel. Stamps of before are given up.
 		for s.ahead = maxAhead; ; {
@@ -83,11 +90,9 @@ func (s *socket) send(b []byte, to netip.AddrPort) (id uint32, err error) {
 	return id, nil
 }
 
-// expect has departed look for a stamp even if all have come that were counted: stamps given up may still come.
-func (s *socket) expect() { s.ahead = max(s.ahead, 1) }
+func (s *udp) expect() { s.ahead = max(s.ahead, 1) }
 
-// departed returns the stamps of a datagram that was sent, false if there are none yet. It does not wait.
-func (s *socket) departed() (d departure, ok bool) {
+func (s *udp) departed() (d departure, ok bool) {
 	for s.ahead > 0 {
 		if err := s.raw.Control(s.drain); err != nil || s.length < 0 {
 			return d, false
@@ -107,7 +112,7 @@ func (s *socket) departed() (d departure, ok bool) {
 		})
 		if stamped {
 			switch {
-			case s.byInterface: // two of each, in whatever order: whether there are more is known only by asking
+			case s.two: // two of each, in whatever order: whether there are more is known only by asking
 			case s.ahead < maxAhead:
 				s.ahead--
 			}

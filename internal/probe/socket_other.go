@@ -32,26 +32,27 @@ func (l *link) close() error {
 	return nil
 }
 
-// stamping is nothing where the kernel's stamps cannot be had: all stamps are of user space.
-type stamping struct{}
+// udp is a UDP socket where the kernel's stamps cannot be had: all stamps are of user space.
+type udp struct{ link }
 
-func (s *socket) enable() {}
+func (s *udp) twoStamps() {}
 
-func (s *socket) stamps() bool { return false }
+func (s *udp) enable() {}
 
-func (s *socket) send(b []byte, to netip.AddrPort) (uint32, error) {
+func (s *udp) stamps() bool { return false }
+
+func (s *udp) send(b []byte, to netip.AddrPort) (uint32, error) {
 	_, err := s.conn.WriteToUDPAddrPort(b, to)
 	return 0, err
 }
 
-func (s *socket) expect() {}
+func (s *udp) expect() {}
 
-func (s *socket) departed() (d departure, ok bool) { return d, false }
+func (s *udp) departed() (d departure, ok bool) { return d, false }
 
 // answerFrom leaves it to the system from which of several addresses a datagram leaves.
 func (l *link) answerFrom() error { return nil }
 
-// take waits for a datagram until a deadline, the zero for none.
 func (l *link) take(b []byte, deadline time.Time) (a arrival, err error) {
 	if !deadline.Equal(l.deadline) { // one that stays costs nothing
 		l.deadline = deadline
