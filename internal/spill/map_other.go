@@ -12,6 +12,8 @@ const (
 	pageSize  = int64(4096)
 )
 
+func makeRoom(*os.File, int64, int64) error { return errors.ErrUnsupported }
+
 func allocate(*os.File, int64, int64) error { return errors.ErrUnsupported }
 
 func mapFile(*os.File, int64, int64) ([]byte, error) { return nil, errors.ErrUnsupported }
