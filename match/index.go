@@ -86,15 +86,15 @@ func (x *index) free() {
 // gathered is how many packets of flows one after another are kept together where packets are not on the heap: 5 MB of them.
 const gathered = 1 << 17
 
-// gatherBuffers is how much memory the packets take that wait to be written to their groups, bytes, and gatherPiece the most of one group.
+// Packets wait in buffers until they are written to their groups.
 const (
-	gatherBuffers = 24 << 20
-	gatherPiece   = 64 << 10
+	maxBuffers = 24 << 20 // bytes of all buffers of a capture
+	maxBuffer  = 64 << 10 // bytes of one group's
 )
 
 // gather prepares a log in which packets of one flow lie together, or near to those of some others: so matching, which goes by flow, reads
 // packets nearly in the order in which the memory has them. It returns a function that copies a packet there and returns its place, and one to be
-// called after the last.
+// called after the last. No packet of the log may be read before that.
 // Flows are taken together by the places where they begin in the index's order; each group's packets stay in file order:
 //
 //	index.order   | flow 0 | flow 1 | flow 2 | flow 3 ...
@@ -103,7 +103,7 @@ func (x *index) gather(m trace.Memory) (place func(n uint32, p *trace.Packet) ui
 	packets := trace.RoomIn[trace.Packet](m, len(x.order))
 	x.gathered, x.log = packets, trace.LogOf(packets)
 	type group struct {
-		next    int // place of the first that waits
+		next    int // place of the first that waits; -1 where no flow begins in the group
 		waiting []trace.Packet
 	}
 	groups := make([]group, len(x.order)/gathered+1)
@@ -115,13 +115,16 @@ func (x *index) gather(m trace.Memory) (place func(n uint32, p *trace.Packet) ui
 			groups[g].next = start
 		}
 	}
-	most := max(min(gatherPiece, gatherBuffers/len(groups))/int(unsafe.Sizeof(trace.Packet{})), 1)
+	most := max(min(maxBuffer, maxBuffers/len(groups))/int(unsafe.Sizeof(trace.Packet{})), 1)
 	write := func(g *group) {
+		if len(g.waiting) == 0 {
+			return
+		}
 		trace.PlaceIn(m, packets, g.next, g.waiting)
 		g.next += len(g.waiting)
 		g.waiting = g.waiting[:0]
 	}
-	place = func(_ uint32, p *trace.Packet) uint32 {
+	place = func(_ uint32, p *trace.Packet) uint32 { // a place is less than the number of packets, which is a uint32
 		g := &groups[x.start[p.Flow>>1]/gathered]
 		if len(g.waiting) == most {
 			write(g)

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"sync/atomic"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -134,5 +136,32 @@ func TestWhatIsKnownOfALongConnectionIsInTheMemoryUntilItIsMatched(t *testing.T)
 	const places = 4 // bytes a packet of the index
 	if made := m.made.Load(); made < packets*(places+32) || m.freed.Load() != made {
 		t.Errorf("%d bytes were made for %d packets, %d freed", made, packets, m.freed.Load())
+	}
+}
+
+func TestALongFlowIsGatheredOverSeveralGroups(t *testing.T) {
+	t.Parallel()
+	c := &trace.Capture{Flows: make([]trace.Flow, 3), Packets: trace.NewLog(moving{})}
+	want := make([][]clock.HostTime, len(c.Flows))
+	for i := range 4 * gathered {
+		flow := 0
+		if i%1000 == 999 {
+			flow = 1 + i/1000%2
+		}
+		*c.Packets.Append() = trace.Packet{Kind: trace.Datagram, Flow: uint32(flow) << 1, Time: clock.HostTime(i)}
+		want[flow] = append(want[flow], clock.HostTime(i))
+	}
+	c.Packets.Finish()
+	for _, m := range []trace.Memory{moving{}, placing{}} {
+		x := newIndex(c, 0, m)
+		for flow := range c.Flows {
+			var got []clock.HostTime
+			for p := range x.each(x.packets(flow)) {
+				got = append(got, p.Time)
+			}
+			if !slices.Equal(got, want[flow]) {
+				t.Errorf("in a %T memory flow %d has %d packets, %d of them in order", m, flow, len(got), len(want[flow]))
+			}
+		}
 	}
 }
