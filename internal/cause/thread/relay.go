@@ -21,16 +21,23 @@ const (
 	fewestTurns   = 50 // of a thread, to know how it works
 	fewestPassed  = 16 // readings of a connection, to know that it is passed on
 	mostNotPassed = 4  // one of so many may not be: that of a busy program is hidden by what it reads at the same time
+	mostSenders   = 8  // actors of one connection for which its packets say what they read: each of them has a list of all
 )
+
+const never = 1<<63 - 1
 
 // stretch is from an instant to another.
 type stretch struct{ begin, end int64 }
 
-// actor is a thread, or all threads of a program in Go.
+// actor is a thread, or all threads of a program in Go. What is asked for each request takes O(log n) of its events.
 type actor struct {
-	thread      *thread // nil of a program
-	busy        []stretch
+	thread      *thread   // nil of a program
+	busy        []stretch // of a program
+	begins      []int64   // of a thread's turns, in order; some are no turn's, as the thread went on
+	ends        []int64
+	looked      []int64 // when a thread's looks for what has come were over
 	read, wrote []moved // in order of time
+	other       []int64 // for each reading when the actor next read of another connection
 	passing     map[way]bool
 	atOnce      int8 // whether it writes only what follows from what it has just read: 1 it does, -1 it does not, 0 not asked yet
 }
@@ -41,12 +48,13 @@ func (h *Host) actorOf(tid int32) *actor {
 		return a
 	}
 	h.moves()
-	a, p := &actor{passing: make(map[way]bool)}, h.programOf(tid)
+	a, p := &actor{}, h.programOf(tid)
 	threads := []int32{tid}
 	if p != nil {
 		threads = p.threads
 	} else {
 		a.thread = h.thread(tid)
+		a.thread.turns(a)
 	}
 	for _, other := range threads {
 		h.actors[other] = a
@@ -60,36 +68,65 @@ func (h *Host) actorOf(tid int32) *actor {
 		a.byPackets(h, threads)
 	}
 	for _, list := range [][]moved{a.read, a.wrote} {
-		slices.SortFunc(list, func(a, b moved) int { return cmp.Compare(a.at, b.at) })
+		slices.SortStableFunc(list, func(a, b moved) int { // what is read at the end of a wait is in the order of its bytes
+			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.connection, b.connection), cmp.Compare(a.direction, b.direction))
+		})
+	}
+	a.other = make([]int64, len(a.read))
+	next := int64(never)
+	for i := len(a.read) - 1; i >= 0; i-- {
+		if i+1 < len(a.read) && a.read[i+1].connection != a.read[i].connection {
+			next = a.read[i+1].at
+		}
+		a.other[i] = next
 	}
 	return a
 }
 
 // byPackets takes packets for what an actor read and wrote, where that is not recorded: those that its threads sent, and those of the same connections
-// that came before a turn.
+// that came before a turn. Where many actors sent on one of these connections, it is not known which of them read.
 func (a *actor) byPackets(h *Host, threads []int32) {
 	if h.sentBy == nil {
-		h.sentBy = make(map[int32][]moved)
-		for k, list := range h.sent {
-			for _, p := range list {
-				if p.inCall && p.Length > 0 && p.after == nil {
-					h.sentBy[p.tid] = append(h.sentBy[p.tid], moved{transfer{p.At, p.tid, p.Seq, p.Seq + p.Length}, k})
-				}
-			}
-		}
+		h.findSenders()
 	}
 	ways := make(map[way]bool)
 	for _, tid := range threads {
 		a.wrote = append(a.wrote, h.sentBy[tid]...)
 		for i := range h.sentBy[tid] {
-			ways[h.sentBy[tid][i].back()] = true
+			ways[h.sentBy[tid][i].way] = true
 		}
 	}
 	for k := range ways {
-		for _, p := range h.received[k] {
+		if h.crowded[k] {
+			a.read = nil
+			return
+		}
+		for _, p := range h.received[k.back()] {
 			if p.Length > 0 {
-				a.read = append(a.read, moved{transfer{a.takes(p.At), threads[0], p.Seq, p.Seq + p.Length}, k})
+				a.read = append(a.read, moved{transfer{a.takes(p.At), threads[0], p.Seq, p.Seq + p.Length}, k.back()})
 			}
+		}
+	}
+}
+
+// findSenders finds what threads sent, and on which ways more actors sent than may be.
+func (h *Host) findSenders() {
+	h.sentBy, h.crowded = make(map[int32][]moved), make(map[way]bool)
+	for k, list := range h.sent {
+		senders := make(map[int32]bool) // by one thread of each
+		for _, p := range list {
+			if !p.inCall || p.Length == 0 || p.after != nil {
+				continue
+			}
+			h.sentBy[p.tid] = append(h.sentBy[p.tid], moved{transfer{p.At, p.tid, p.Seq, p.Seq + p.Length}, k})
+			one := p.tid
+			if program := h.programOf(one); program != nil {
+				one = program.threads[0]
+			}
+			senders[one] = true
+		}
+		if len(senders) > mostSenders {
+			h.crowded[k] = true
 		}
 	}
 }
@@ -102,11 +139,8 @@ func (a *actor) takes(at int64) int64 {
 		}
 		return at
 	}
-	calls := a.thread.calls
-	for i := max(sort.Search(len(calls), func(i int) bool { return calls[i].begin > at })-1, 0); i < len(calls); i++ {
-		if calls[i].loops() && calls[i].end >= at && calls[i].end < 1<<62 {
-			return calls[i].end + 1
-		}
+	if i := sort.Search(len(a.looked), func(i int) bool { return a.looked[i] >= at }); i < len(a.looked) {
+		return a.looked[i] + 1
 	}
 	return at
 }
@@ -117,7 +151,7 @@ func (t *thread) work(list []stretch) []stretch {
 		if t.states[i].kind == blocked {
 			continue
 		}
-		end := int64(1<<63 - 1)
+		end := int64(never)
 		if i+1 < len(t.states) {
 			end = t.states[i+1].begin
 		}
@@ -144,7 +178,7 @@ func merged(list []stretch) []stretch {
 // turn returns the begin and the end of an actor's turn at an instant.
 func (a *actor) turn(at int64) (begin, end int64) {
 	if a.thread != nil {
-		return a.thread.turn(at)
+		return a.threadTurn(at)
 	}
 	i := sort.Search(len(a.busy), func(i int) bool { return a.busy[i].end >= at })
 	if i == len(a.busy) || a.busy[i].begin > at {
@@ -153,50 +187,57 @@ func (a *actor) turn(at int64) (begin, end int64) {
 	return a.busy[i].begin, a.busy[i].end
 }
 
-// turn returns the begin and the end of a thread's turn at an instant.
-func (t *thread) turn(at int64) (begin, end int64) {
-	begin, end = -1<<63, 1<<63-1
-	i := sort.Search(len(t.states), func(i int) bool { return t.states[i].begin > at })
-	for k := i - 1; k >= 0; k-- {
-		if t.states[k].kind != blocked {
+// turns finds where a thread's turns begin and end: at its waits, and its looks for what has come.
+func (t *thread) turns(a *actor) {
+	for i := range t.states {
+		if t.states[i].kind != blocked {
 			continue
 		}
-		if k == i-1 {
-			return at, at
-		}
-		begin = t.states[k+1].begin
-		break
-	}
-	for k := i; k < len(t.states); k++ {
-		if t.states[k].kind == blocked {
-			end = t.states[k].begin
-			break
+		a.ends = append(a.ends, t.states[i].begin)
+		if i+1 < len(t.states) {
+			a.begins = append(a.begins, t.states[i+1].begin)
 		}
 	}
-	first := sort.Search(len(t.calls), func(i int) bool { return t.calls[i].begin > at })
-	for k := first - 1; k >= 0 && t.calls[k].end > begin; k-- {
-		if c := &t.calls[k]; c.loops() && c.end <= at {
-			begin = c.end
-			break
+	for i := range t.calls {
+		c := &t.calls[i]
+		if !c.loops() {
+			continue
+		}
+		a.ends = append(a.ends, c.begin)
+		if c.end < 1<<62 {
+			a.looked = append(a.looked, c.end)
 		}
 	}
-	for k := first; k < len(t.calls) && t.calls[k].begin < end; k++ {
-		if t.calls[k].loops() {
-			end = t.calls[k].begin
-			break
-		}
+	a.begins = append(a.begins, a.looked...)
+	slices.Sort(a.begins)
+	slices.Sort(a.ends)
+}
+
+// threadTurn returns the begin and the end of a thread's turn at an instant: nothing but the instant while it waits.
+func (a *actor) threadTurn(at int64) (begin, end int64) {
+	states := a.thread.states
+	if i := sort.Search(len(states), func(i int) bool { return states[i].begin > at }) - 1; i >= 0 && states[i].kind == blocked {
+		return at, at
+	}
+	begin, end = -1<<63, never
+	if i := sort.Search(len(a.begins), func(i int) bool { return a.begins[i] > at }); i > 0 {
+		begin = a.begins[i-1]
+	}
+	if i := sort.Search(len(a.ends), func(i int) bool { return a.ends[i] > at }); i < len(a.ends) {
+		end = a.ends[i]
 	}
 	return begin, end
 }
 
-// of reports whether all that was moved was moved on one connection.
-func of(list []moved, connection int32) bool {
-	for i := range list {
-		if list[i].connection != connection {
-			return false
-		}
-	}
-	return true
+// nextRead returns the number of an actor's first reading after an instant.
+func (a *actor) nextRead(at int64) int {
+	return sort.Search(len(a.read), func(i int) bool { return a.read[i].at > at })
+}
+
+// readsAlone reports whether all that an actor read in (from, to] was of one connection.
+func (a *actor) readsAlone(connection int32, from, to int64) bool {
+	i := a.nextRead(from)
+	return i == len(a.read) || a.read[i].at > to || a.read[i].connection == connection && a.other[i] > to
 }
 
 // passedOn returns what a thread's actor read last, of another client, before the thread wrote its reply to a request at an instant, where that made
@@ -209,7 +250,7 @@ func (w *World) passedOn(h *Host, tid int32, request *packet, until int64) (in i
 		return input{}, false
 	}
 	x := &list[len(list)-1]
-	if x.connection == request.Connection || !w.asks(x.way) || !of(between(a.read, begin, until), x.connection) {
+	if x.connection == request.Connection || !w.asks(x.way) || !a.readsAlone(x.connection, begin, until) {
 		return input{}, false
 	}
 	in = input{at: x.at, reply: h.holder(x)}
@@ -247,34 +288,34 @@ func (a *actor) writesAtOnce() bool {
 	return a.atOnce > 0
 }
 
-// follows returns what an actor wrote from a reading on until it read of another connection or its turn was over.
-func (a *actor) follows(at int64, connection int32) []moved {
+// follows returns until when an actor wrote what follows from a reading: until it read of another connection or its turn was over.
+func (a *actor) follows(at int64, connection int32) int64 {
 	_, end := a.turn(at)
-	i := sort.Search(len(a.read), func(i int) bool { return a.read[i].at > at })
-	for ; i < len(a.read) && a.read[i].at <= end; i++ {
-		if a.read[i].connection != connection {
-			end = a.read[i].at
-			break
-		}
+	switch i := a.nextRead(at); {
+	case i == len(a.read):
+		return end
+	case a.read[i].connection != connection:
+		return min(end, a.read[i].at)
+	default:
+		return min(end, a.other[i])
 	}
-	return between(a.wrote, at, end)
 }
 
 // forwarded returns the packet of a way that the reading of a request made an actor write before it read anything else; nil where it wrote none
-// until an instant.
+// until an instant, or much else meanwhile.
 func (a *actor) forwarded(h *Host, request *packet, to way, until int64) *packet {
-	read := slices.IndexFunc(between(a.read, request.At, until), func(x moved) bool {
+	list := between(a.read, request.At, until)
+	list = list[:min(len(list), mostTransfers)]
+	read := slices.IndexFunc(list, func(x moved) bool {
 		return x.way == wayOf(request.Packet) && int32(x.behind-(request.Seq+request.Length)) >= 0
 	})
 	if read < 0 {
 		return nil
 	}
-	for _, x := range a.follows(between(a.read, request.At, until)[read].at, request.Connection) {
-		if x.at >= until {
-			break
-		}
-		if x.way == to {
-			return carrier(h.sent[to], &x)
+	wrote := between(a.wrote, list[read].at, min(a.follows(list[read].at, request.Connection), until-1))
+	for i := range wrote[:min(len(wrote), mostTransfers)] {
+		if wrote[i].way == to {
+			return carrier(h.sent[to], &wrote[i])
 		}
 	}
 	return nil
@@ -293,23 +334,29 @@ func carrier(list []*packet, x *moved) *packet {
 
 // passes reports whether what comes of a way mostly makes an actor write to other connections, and not back.
 func (a *actor) passes(k way) bool {
-	passes, known := a.passing[k]
-	if known {
-		return passes
+	if a.passing == nil {
+		a.findPassing()
 	}
-	passed, read := 0, 0
+	return a.passing[k]
+}
+
+// findPassing looks at all readings once.
+func (a *actor) findPassing() {
+	back := make(map[int32][]moved) // what was written, by connection
+	for i := range a.wrote {
+		back[a.wrote[i].connection] = append(back[a.wrote[i].connection], a.wrote[i])
+	}
+	read, passed := make(map[way]int), make(map[way]int)
 	for i := range a.read {
-		if a.read[i].way != k {
-			continue
-		}
-		read++
-		wrote := a.follows(a.read[i].at, k.connection)
-		back := slices.ContainsFunc(wrote, func(x moved) bool { return x.connection == k.connection })
-		if len(wrote) > 0 && !back {
-			passed++
+		x := &a.read[i]
+		read[x.way]++
+		end := a.follows(x.at, x.connection)
+		if len(between(a.wrote, x.at, end)) > 0 && len(between(back[x.connection], x.at, end)) == 0 {
+			passed[x.way]++
 		}
 	}
-	passes = passed >= fewestPassed && (read-passed)*mostNotPassed <= read
-	a.passing[k] = passes
-	return passes
+	a.passing = make(map[way]bool)
+	for k, n := range read {
+		a.passing[k] = passed[k] >= fewestPassed && (n-passed[k])*mostNotPassed <= n
+	}
 }

@@ -156,3 +156,25 @@ func TestAStoreThatAnswersAtOnceWaitedForWhatItRead(t *testing.T) {
 		}
 	}
 }
+
+func TestPacketsOfAConnectionOfManyThreadsDoNotSayWhoRead(t *testing.T) {
+	t.Parallel()
+	for _, threads := range []int32{mostSenders, mostSenders + 1} {
+		h := NewWorld(1, &cause.Model{Hosts: []int{0}}).Host(0, 0)
+		came, went := way{7, 0}, way{7, 1}
+		for tid := range threads {
+			at := int64(tid) * 10
+			h.received[came] = append(h.received[came], &packet{Packet: &wire.Packet{At: at, Length: 1}})
+			h.sent[went] = append(h.sent[went], &packet{Packet: &wire.Packet{At: at + 1, Length: 1}, tid: tid + 1, inCall: true})
+		}
+		for tid := range threads {
+			a, want := h.actorOf(tid+1), int(threads)
+			if threads > mostSenders {
+				want = 0
+			}
+			if len(a.read) != want || len(a.wrote) != 1 {
+				t.Errorf("%d threads: one read %d times, want %d, and wrote %d times", threads, len(a.read), want, len(a.wrote))
+			}
+		}
+	}
+}

@@ -142,6 +142,7 @@ type Host struct {
 	readBy      map[int32][]moved
 	actors      map[int32]*actor  // of threads asked about
 	sentBy      map[int32][]moved // by threads, where it is not recorded what they wrote; nil until it is asked for
+	crowded     map[way]bool      // on which many actors sent, once sentBy is there
 	serves      []served          // requests that the host had, in order of their arrival once they are sorted
 	sorted      bool
 	blocks      []block // in order of their end
