@@ -5,6 +5,7 @@ package record
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -24,7 +25,15 @@ func TestProgramsThatHaveEndedTakeLittleMemory(t *testing.T) {
 		over <- err
 	}()
 	live := func() uint64 {
-		time.Sleep(300 * time.Millisecond)
+		for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) { // until the rings of all programs are removed
+			left, err := os.ReadDir(ring)
+			if err != nil || time.Now().After(end) {
+				t.Fatalf("%d rings are left: %v", len(left), err)
+			}
+			if len(left) == 0 {
+				break
+			}
+		}
 		runtime.GC()
 		runtime.GC()
 		var m runtime.MemStats
