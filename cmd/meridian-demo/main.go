@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"meridian/internal/demo"
@@ -26,7 +27,9 @@ const (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	// After the first signal the default returns, so that a second one kills.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:]))
 }
@@ -34,7 +37,7 @@ func main() {
 func run(ctx context.Context, args []string) int {
 	switch {
 	case slices.Equal(args, demo.Command):
-		return told(demo.Host(ctx, os.Stdin, os.Stdout))
+		return exitCode(demo.Host(ctx, os.Stdin, os.Stdout))
 	case len(args) > 0:
 		fmt.Fprintln(os.Stderr, "meridian-demo: takes no arguments; see 'meridian demo --help'")
 		return usage
@@ -43,13 +46,13 @@ func run(ctx context.Context, args []string) int {
 		fmt.Printf("%s talk over TCP for %v, each with a clock of its own that is wrong.\n", hosts, duration)
 	}})
 	if err != nil {
-		return told(err)
+		return exitCode(err)
 	}
 	for _, line := range result.Report.Warnings {
 		fmt.Fprintln(os.Stderr, "meridian-demo: warning:", line)
 	}
 	if err := result.Print(os.Stdout); err != nil {
-		return told(err)
+		return exitCode(err)
 	}
 	if len(result.Broken) > 0 {
 		fmt.Fprintln(os.Stderr, "meridian-demo:", strings.Join(result.Broken, "; "))
@@ -58,8 +61,8 @@ func run(ctx context.Context, args []string) int {
 	return 0
 }
 
-// told tells of an error, and returns the exit code.
-func told(err error) int {
+// exitCode prints an error, if there is one, and returns the exit code.
+func exitCode(err error) int {
 	if err == nil {
 		return 0
 	}
