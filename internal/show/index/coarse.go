@@ -76,19 +76,27 @@ func (l *lane) coarseLevels(busy int64, itemsAStep int64, highest int, bins int6
 	return levels
 }
 
-// coarsener makes the levels of one lane, as a visitor of its items. It holds their pages until they are put into a file, so that several lanes may be
-// gone over at a time.
+// coarsener makes the levels of one lane, as a visitor of its items.
 type coarsener struct {
 	kind   laneKind
 	levels []*coarseLevel
-	made   []madePage
+	take   func(madePage) error // is given each page when it is full
+	err    error                // the first of take: no more pages are made
 }
 
-// madePage is a page of a level that has no place yet.
+// madePage is a page of a level that has no place in a file yet.
 type madePage struct {
-	of   *coarseLevel
-	page coarsePage
-	body []byte
+	level *coarse
+	page  coarsePage
+	body  []byte
+}
+
+// put gives the page its place.
+func (m *madePage) put(e *extent) (err error) {
+	if m.page.pageRef, err = e.put(m.body); err == nil {
+		m.level.pages = append(m.level.pages, m.page)
+	}
+	return err
 }
 
 type coarseLevel struct {
@@ -105,15 +113,15 @@ type step struct {
 	summary
 }
 
-func newCoarsener(k laneKind, levels []int) *coarsener {
-	c := &coarsener{kind: k}
+func newCoarsener(k laneKind, levels []int, take func(madePage) error) *coarsener {
+	c := &coarsener{kind: k, take: take}
 	for _, level := range levels {
 		c.levels = append(c.levels, &coarseLevel{coarse: coarse{level: level}})
 	}
 	return c
 }
 
-func (c *coarsener) node(*node) bool { return true }
+func (c *coarsener) node(*node) bool { return c.err == nil }
 
 func (c *coarsener) item(it *item) {
 	level := c.levels[0].level
@@ -191,36 +199,31 @@ func (c *coarsener) close(i int) {
 }
 
 func (c *coarsener) write(l *coarseLevel) {
-	if l.count == 0 {
+	if l.count == 0 || c.err != nil {
 		return
 	}
 	head := binary.AppendUvarint([]byte{byte(c.kind), byte(l.level)}, uint64(l.count))
-	c.made = append(c.made, madePage{l, l.page, append(head, l.body...)})
+	c.err = c.take(madePage{&l.coarse, l.page, append(head, l.body...)})
 	l.body, l.count = l.body[:0], 0
 }
 
 // finish makes pages of what is open.
-func (c *coarsener) finish() {
+func (c *coarsener) finish() error {
 	for i, l := range c.levels {
 		for len(l.open) > 0 {
 			c.close(i)
 		}
 		c.write(l)
 	}
+	return c.err
 }
 
-// put puts all pages into a file and returns the levels.
-func (c *coarsener) put(e *extent) (out []coarse, err error) {
-	for _, m := range c.made {
-		if m.page.pageRef, err = e.put(m.body); err != nil {
-			return nil, err
-		}
-		m.of.pages = append(m.of.pages, m.page)
-	}
+// coarse returns the levels, once their pages have places.
+func (c *coarsener) coarse() (out []coarse) {
 	for _, l := range c.levels {
 		out = append(out, l.coarse)
 	}
-	return out, nil
+	return out
 }
 
 func appendStep(b []byte, k laneKind, s *step, before int64) []byte {

@@ -1,13 +1,9 @@
 package index
 
 import (
-	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"meridian/trace"
 )
@@ -91,62 +87,6 @@ func (b *Builder) directory() (*directory, error) {
 	}
 	d.violations = b.sorter.pairs.list(func(l *link) int { return numbers[l] })
 	return d, b.sorter.trees.coarsen(d.lanes, lanes, limits{classes: uint64(len(b.classes)), events: b.events}, topLevel(b.last), tileBins)
-}
-
-// coarsen goes over all lanes once more and gives those that need it their coarse levels. Processors take lanes in turn; what they make goes into
-// the file in the order of lanes.
-func (t *trees) coarsen(roots []laneRoot, lanes []*lane, of limits, highest int, bins int64) error {
-	if err := t.flush(); err != nil {
-		return err
-	}
-	x := &Index{pages: newPageReader(t.s.f, t.s.end, new(pageCache)), limits: of}
-	type task struct {
-		of   int // lane
-		c    *coarsener
-		done chan error
-	}
-	var tasks []task
-	for i, l := range lanes {
-		if levels := l.coarseLevels(roots[i].root.busy, itemsAStep, highest, bins); len(levels) > 0 {
-			tasks = append(tasks, task{i, newCoarsener(l.kind, levels), make(chan error, 1)})
-		}
-	}
-	workers := runtime.GOMAXPROCS(0)
-	held := make(chan struct{}, 2*workers) // lanes whose pages are in memory
-	var next atomic.Int64
-	var group sync.WaitGroup
-	defer group.Wait()
-	for range workers {
-		group.Go(func() {
-			w := walker{x: x}
-			for {
-				held <- struct{}{}
-				n := int(next.Add(1)) - 1
-				if n >= len(tasks) {
-					<-held
-					return
-				}
-				err := w.walk(&roots[tasks[n].of], tasks[n].c)
-				tasks[n].c.finish()
-				tasks[n].done <- err
-			}
-		})
-	}
-	var failed error
-	for i := range tasks {
-		k := &tasks[i]
-		err := <-k.done
-		if err == nil && failed == nil {
-			roots[k.of].coarse, err = k.c.put(lanes[k.of].extent)
-		}
-		failed = cmp.Or(failed, err)
-		k.c = nil
-		<-held
-	}
-	if failed != nil {
-		return failed
-	}
-	return t.flush()
 }
 
 // write lays the directory down at the end, with what frames the file.

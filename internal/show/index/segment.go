@@ -265,19 +265,19 @@ func levelsFrom(finest int, root *node) (levels []int) {
 	}
 }
 
-// coarsen makes the levels of a lane.
+// coarsen makes the levels of a lane, whose pages go straight to the file.
 func (w *segmentWriter) coarsen(walk *walker, k laneKey, levels []int, e *extent) ([]coarse, error) {
 	if len(levels) == 0 {
 		return nil, nil
 	}
-	c := newCoarsener(k.kind, levels)
+	c := newCoarsener(k.kind, levels, func(m madePage) error { return m.put(e) })
 	for _, p := range w.parts {
 		if err := p.coarsen(walk, k.number, c); err != nil {
 			return nil, err
 		}
 	}
-	c.finish()
-	return c.put(e)
+	err := c.finish()
+	return c.coarse(), err
 }
 
 // syncDir makes a renaming last.
