@@ -100,6 +100,11 @@ func (w *World) input(h *Host, tid int32, request *packet, until int64) input {
 		return x.way == wayOf(request.Packet) && int32(x.behind-(request.Seq+request.Length)) <= 0
 	}
 	if len(list) == 0 {
+		if a := h.actorOf(tid); len(h.read) == 0 && a.thread != nil { // what came of others may have been read, and served
+			if came := between(a.read, request.At, until); len(came) > 0 && !own(&came[len(came)-1]) {
+				return input{at: came[len(came)-1].at}
+			}
+		}
 		return input{at: request.At, none: true}
 	}
 	x := &list[len(list)-1]

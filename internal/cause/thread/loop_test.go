@@ -14,6 +14,8 @@ type loopScript struct {
 	script
 	seq     map[[2]netip.AddrPort]uint32
 	packets bool // alone are recorded: not who wrote and read which bytes
+
+	brokered int64 // when what the broker has done so far was over
 }
 
 var (
@@ -81,7 +83,7 @@ func (s *loopScript) sleeps(host int, from, to int64, tid int32, call string, co
 
 // inTurn begins with client A's request, which the loop reads at 1130.
 func inTurn() *loopScript {
-	s := &loopScript{script{sent: make(map[string]*wire.Packet)}, make(map[[2]netip.AddrPort]uint32), false}
+	s := &loopScript{script{sent: make(map[string]*wire.Packet)}, make(map[[2]netip.AddrPort]uint32), false, 0}
 	s.switchTo(0, 10, 0, client1, 0)
 	s.switchTo(1, 10, 0, server1, 0)
 	s.switchTo(2, 10, 0, db1, 0)

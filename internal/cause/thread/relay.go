@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"sort"
+	"strings"
 )
 
 // Brokers and stores answer a client with what another client sent: a message that is passed on, a lock that was let go. Then they read last what
@@ -14,14 +15,20 @@ import (
 //   - A connection whose bytes mostly make a program write to others and never back is passed on. Bytes of it answer a request which was
 //     itself passed on to that connection.
 //
+// Either way the turn was begun by the packet that brought those bytes (begun.go), and nobody else was written to: else a timer, another thread or an
+// earlier packet may have made it write.
+//
 // A turn is what a thread does between two of its waits or looks for what has come. A program in Go is one actor: any of its threads may go on with
 // what another has read. Its turn ends when none of them has work.
 
 const (
-	fewestTurns   = 50 // of a thread, to know how it works
-	fewestPassed  = 16 // readings of a connection, to know that it is passed on
-	mostNotPassed = 4  // one of so many may not be: that of a busy program is hidden by what it reads at the same time
-	mostSenders   = 8  // actors of one connection for which its packets say what they read: each of them has a list of all
+	fewestTurns   = 50    // of a thread, to know how it works
+	fewestLate    = 8     // turns in which it wrote to others than it had read of
+	longReply     = 16384 // bytes of which a socket may not take all at once
+	fewestPassed  = 16    // readings of a connection, to know that it is passed on
+	mostNotPassed = 4     // one of so many may not be: that of a busy program is hidden by what it reads at the same time
+	mostDropped   = 16    // one of so many may be followed by nothing: a sign of life, or an answer too late
+	mostSenders   = 8     // actors of one connection for which its packets say what they read: each of them has a list of all
 )
 
 const never = 1<<63 - 1
@@ -32,6 +39,7 @@ type stretch struct{ begin, end int64 }
 // actor is a thread, or all threads of a program in Go. What is asked for each request takes O(log n) of its events.
 type actor struct {
 	thread      *thread   // nil of a program
+	threads     []*thread // all but a program's monitor
 	busy        []stretch // of a program
 	begins      []int64   // of a thread's turns, in order; some are no turn's, as the thread went on
 	ends        []int64
@@ -58,6 +66,9 @@ func (h *Host) actorOf(tid int32) *actor {
 	}
 	for _, other := range threads {
 		h.actors[other] = a
+		if p == nil || other != p.monitor {
+			a.threads = append(a.threads, h.thread(other))
+		}
 		a.read, a.wrote = append(a.read, h.readBy[other]...), append(a.wrote, h.wroteBy[other]...)
 		if p != nil && other != p.monitor {
 			a.busy = h.threads[other].work(a.busy)
@@ -101,9 +112,11 @@ func (a *actor) byPackets(h *Host, threads []int32) {
 			a.read = nil
 			return
 		}
+		first := true
 		for _, p := range h.received[k.back()] {
 			if p.Length > 0 {
-				a.read = append(a.read, moved{transfer{a.takes(p.At), threads[0], p.Seq, p.Seq + p.Length}, k.back()})
+				a.read = append(a.read, moved{transfer{a.takes(p.At, first), threads[0], p.Seq, p.Seq + p.Length}, k.back()})
+				first = false
 			}
 		}
 	}
@@ -131,18 +144,31 @@ func (h *Host) findSenders() {
 	}
 }
 
-// takes returns when an actor takes up at the earliest what came at an instant: when it next has looked for what has come, or has work.
-func (a *actor) takes(at int64) int64 {
+// takes returns when an actor takes up at the earliest what came at an instant: when it next has looked for what has come, or has work. What came
+// first of a connection is not taken up in the turn in which a connection was accepted.
+func (a *actor) takes(at int64, first bool) int64 {
 	if a.thread == nil {
 		if i := sort.Search(len(a.busy), func(i int) bool { return a.busy[i].end >= at }); i < len(a.busy) {
 			return max(at, a.busy[i].begin+1)
 		}
 		return at
 	}
-	if i := sort.Search(len(a.looked), func(i int) bool { return a.looked[i] >= at }); i < len(a.looked) {
-		return a.looked[i] + 1
+	for i := sort.Search(len(a.looked), func(i int) bool { return a.looked[i] >= at }); i < len(a.looked); i++ {
+		if !first || !a.thread.accepts(a.looked[i]) {
+			return a.looked[i] + 1
+		}
 	}
 	return at
+}
+
+// accepts reports whether a thread accepts a connection before it looks again for what has come.
+func (t *thread) accepts(looked int64) bool {
+	for i := sort.Search(len(t.calls), func(i int) bool { return t.calls[i].begin > looked }); i < len(t.calls) && !t.calls[i].loops(); i++ {
+		if strings.HasPrefix(t.calls[i].name, "accept") && t.calls[i].result >= 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // work appends the stretches in which a thread ran or could have run.
@@ -257,35 +283,17 @@ func (w *World) passedOn(h *Host, tid int32, request *packet, until int64) (in i
 	if in.reply == nil || in.reply.At <= request.At {
 		return input{}, false
 	}
-	if a.writesAtOnce() {
-		return in, true
+	if !a.begunBy(h, until, in.reply) {
+		return input{}, false
+	}
+	if a.writesAtOnce(h) {
+		return in, a.wroteAlone(x, request.Connection, x.connection)
+	}
+	if !a.wroteAlone(x, request.Connection, request.Connection) {
+		return input{}, false
 	}
 	in.forward = a.forwarded(h, request, x.back(), in.reply.At)
 	return in, in.forward != nil && a.passes(x.way)
-}
-
-// writesAtOnce reports whether a thread only ever writes in turns in which it has read before.
-func (a *actor) writesAtOnce() bool {
-	if a.atOnce != 0 || a.thread == nil {
-		return a.atOnce > 0
-	}
-	turns, end := 0, int64(-1<<63)
-	for i := range a.wrote {
-		x := &a.wrote[i]
-		if x.at <= end {
-			continue
-		}
-		var begin int64
-		if begin, end = a.turn(x.at); len(between(a.read, begin, x.at)) == 0 {
-			turns = 0
-			break
-		}
-		turns++
-	}
-	if a.atOnce = -1; turns >= fewestTurns {
-		a.atOnce = 1
-	}
-	return a.atOnce > 0
 }
 
 // follows returns until when an actor wrote what follows from a reading: until it read of another connection or its turn was over.
@@ -346,7 +354,7 @@ func (a *actor) findPassing() {
 	for i := range a.wrote {
 		back[a.wrote[i].connection] = append(back[a.wrote[i].connection], a.wrote[i])
 	}
-	read, passed := make(map[way]int), make(map[way]int)
+	read, passed, dropped := make(map[way]int), make(map[way]int), make(map[way]int)
 	for i := range a.read {
 		x := &a.read[i]
 		read[x.way]++
@@ -354,9 +362,12 @@ func (a *actor) findPassing() {
 		if len(between(a.wrote, x.at, end)) > 0 && len(between(back[x.connection], x.at, end)) == 0 {
 			passed[x.way]++
 		}
+		if _, over := a.turn(x.at); over == end && len(between(a.wrote, x.at, end)) == 0 {
+			dropped[x.way]++
+		}
 	}
 	a.passing = make(map[way]bool)
 	for k, n := range read {
-		a.passing[k] = passed[k] >= fewestPassed && (n-passed[k])*mostNotPassed <= n
+		a.passing[k] = passed[k] >= fewestPassed && (n-passed[k])*mostNotPassed <= n && dropped[k]*mostDropped <= n
 	}
 }

@@ -13,7 +13,7 @@ var worker = netip.MustParseAddrPort("10.0.0.3:41000")
 
 // newLoop is a loop on host 1, whose clients are on hosts 0 and 2. Where transfers are not recorded, packets alone are.
 func newLoop(transfers bool) *loopScript {
-	s := &loopScript{script{sent: make(map[string]*wire.Packet)}, make(map[[2]netip.AddrPort]uint32), !transfers}
+	s := &loopScript{script{sent: make(map[string]*wire.Packet)}, make(map[[2]netip.AddrPort]uint32), !transfers, 0}
 	s.switchTo(0, 10, 0, client1, 0)
 	s.switchTo(1, 10, 0, server1, 0)
 	s.switchTo(2, 10, 0, db1, 0)
@@ -50,13 +50,19 @@ func (s *loopScript) lastPath(t *testing.T) string {
 // requests it answers the client first, and the worker not at all.
 func brokerPath(t *testing.T, transfers bool, rounds, own int) string {
 	s := newLoop(transfers)
-	server, work := int64(30), int64(100)
-	b := int64(0)
+	s.brokering(rounds-1, own, 0, 3000)
+	s.brokering(1, 0, 0, 30_000)
+	return s.lastPath(t)
+}
+
+// brokering has a broker pass requests of client A on to a worker, which pauses. Of a number of requests it answers the client first, and the worker not
+// at all; with a number of answers the worker says what it does not pass on. Then client A asks again at the instant b+1000.
+func (s *loopScript) brokering(rounds, own, dropped int, pause int64) (b int64) {
+	server, work := int64(-1200), int64(-1500) // both have waited since the last
+	if b = s.brokered; b == 0 {
+		server, work = 30, 100
+	}
 	for i := range rounds {
-		pause := int64(3000)
-		if i == rounds-1 {
-			pause = 30_000
-		}
 		s.sends(b+1000, client1, clientA, serverEnd)
 		s.sleeps(1, b+server, b+1104, server1, "epoll_wait", InSoftIRQ, 1)
 		s.reads(b+1130, server1, clientA, serverEnd)
@@ -71,10 +77,16 @@ func brokerPath(t *testing.T, transfers bool, rounds, own int) string {
 			s.sleeps(1, b+1490+pause, b+1600+pause, server1, "epoll_wait", InHardIRQ, 0)
 		}
 		s.sends(b+1650+pause, server1, serverEnd, clientA)
-		b += 6000
-		server, work = -1200, -1500 // both have waited since the last
+		if i < dropped {
+			s.sends(b+1400+pause, db1, worker, serverEnd)
+			s.call(1, b+1662+pause, b+1665+pause, server1, "epoll_wait", 5, 1)
+			s.reads(b+1680+pause, server1, worker, serverEnd)
+		}
+		b += pause + 3000
+		server, work = -1200, -1500
+		s.brokered = b
 	}
-	return s.lastPath(t)
+	return b
 }
 
 func TestABrokerWaitedForWhoAnsweredWhatItPassedOn(t *testing.T) {
@@ -103,10 +115,19 @@ func TestABrokerOfWhichLittleIsKnownBlamesNobody(t *testing.T) {
 	}
 }
 
-// storePath has a store answer client A at once, and at last when client B's message lets it. Some of the answers come by a timer.
-func storePath(t *testing.T, transfers bool, rounds int, byTimer bool) string {
-	s := newLoop(transfers)
-	b := int64(0)
+// other has client B's thread run instead of client A's, or A's again.
+func (s *loopScript) other(at int64, runs bool) {
+	from, to := int32(client1), int32(otherClient)
+	if !runs {
+		from, to = to, from
+	}
+	s.switchTo(0, at, from, 0, 1)
+	s.switchTo(0, at+10, 0, to, 0)
+}
+
+// storing has a store answer client A at once, in some rounds when client B's message lets it. Some of the answers come by a timer. Then client A asks
+// again at an instant b+1000, the store reads that, and client B's thread goes on.
+func (s *loopScript) storing(rounds, late int, byTimer bool) (b int64) {
 	before := int64(30)
 	s.switchTo(0, 100, client1, 0, 1)
 	s.switchTo(0, 110, 0, otherClient, 0)
@@ -124,15 +145,30 @@ func storePath(t *testing.T, transfers bool, rounds int, byTimer bool) string {
 		if byTimer && i == rounds/2 {
 			s.sleeps(1, b+1140, b+1180, server1, "epoll_wait", InHardIRQ, 0)
 		}
-		s.sends(b+1200, server1, serverEnd, clientA)
-		b += 2000
 		before = -700
+		if i < late {
+			s.other(b+1300, true)
+			s.sends(b+1400, otherClient, clientB, serverEnd)
+			s.other(b+1420, false)
+			s.sleeps(1, b+1150, b+1504, server1, "epoll_wait", InSoftIRQ, 1)
+			s.reads(b+1530, server1, clientB, serverEnd)
+			s.sends(b+1560, server1, serverEnd, clientB)
+			before = -300
+		}
+		s.sends(b+before+1900, server1, serverEnd, clientA)
+		b += 2000
 	}
 	s.sends(b+1000, client1, clientA, serverEnd)
 	s.sleeps(1, b+before, b+1104, server1, "epoll_wait", InSoftIRQ, 1)
 	s.reads(b+1130, server1, clientA, serverEnd)
-	s.switchTo(0, b+1010, client1, 0, 1)
-	s.switchTo(0, b+1020, 0, otherClient, 0)
+	s.other(b+1010, true)
+	return b
+}
+
+// storePath has the store answer when client B's message lets it, after a sleep.
+func storePath(t *testing.T, transfers bool, rounds, late int, byTimer bool) string {
+	s := newLoop(transfers)
+	b := s.storing(rounds, late, byTimer)
 	s.sleeps(0, b+1100, b+30_000, otherClient, "clock_nanosleep", InHardIRQ, 0)
 	s.sends(b+30_100, otherClient, clientB, serverEnd)
 	s.sleeps(1, b+1300, b+30_204, server1, "epoll_wait", InSoftIRQ, 1)
@@ -145,11 +181,15 @@ func storePath(t *testing.T, transfers bool, rounds int, byTimer bool) string {
 func TestAStoreThatAnswersAtOnceWaitedForWhatItRead(t *testing.T) {
 	t.Parallel()
 	for _, transfers := range []bool{true, false} {
-		got := storePath(t, transfers, fewestTurns, false)
+		got := storePath(t, transfers, fewestTurns, fewestLate, false)
 		if strings.Contains(got, cause.RequestUnknown.Words(cause.NoWait)) || !strings.Contains(got, "@3 29000") || !strings.HasSuffix(got, "3>1 100, softirq@1 4, run queue@1 10, CPU@1 86, 1>0 100") {
 			t.Errorf("transfers %v: the path is %s", transfers, got)
 		}
-		for name, path := range map[string]string{"few answers": storePath(t, transfers, fewestTurns-10, false), "one answer by a timer": storePath(t, transfers, 2*fewestTurns, true)} {
+		for name, path := range map[string]string{
+			"few answers":                     storePath(t, transfers, fewestTurns-10, fewestLate, false),
+			"few that another's reading made": storePath(t, transfers, 2*fewestTurns, fewestLate-2, false),
+			"one answer by a timer":           storePath(t, transfers, 2*fewestTurns, fewestLate, true),
+		} {
 			if !strings.Contains(path, cause.RequestUnknown.Words(cause.NoWait)) || strings.Contains(path, "@3") {
 				t.Errorf("%s, transfers %v: the path is %s", name, transfers, path)
 			}
