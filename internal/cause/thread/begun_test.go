@@ -129,3 +129,45 @@ func TestWhatComesFirstOfAConnectionIsReadAfterTheTurnThatAcceptsIt(t *testing.T
 		}
 	}
 }
+
+// The broker reads client B's request and keeps it; as it reads client A's it passes on that of B, on which the worker computes long. It passes on A's
+// much later, by its own timer.
+func TestWhatABrokerWritesThatKeepsRequestsBackMayBeOthers(t *testing.T) {
+	t.Parallel()
+	for _, transfers := range []bool{true, false} {
+		s := newLoop(transfers)
+		b := s.brokering(20, 0, 0, 3000)
+		s.other(b-1190, true)
+		for range 5 { // requests that are kept
+			s.sends(b-1100, otherClient, clientB, serverEnd)
+			s.sleeps(1, b-1200, b-996, server1, "epoll_wait", InSoftIRQ, 1)
+			s.reads(b-970, server1, clientB, serverEnd)
+			s.sleeps(1, b-900, b-800, server1, "epoll_wait", InHardIRQ, 0)
+			s.sends(b-700, server1, serverEnd, clientB)
+			b += 1200
+		}
+		s.sends(b-1100, otherClient, clientB, serverEnd)
+		s.other(b-1000, false)
+		s.sleeps(1, b-1200, b-996, server1, "epoll_wait", InSoftIRQ, 1)
+		s.reads(b-970, server1, clientB, serverEnd)
+		s.sends(b+1000, client1, clientA, serverEnd)
+		s.sleeps(1, b-900, b+1104, server1, "epoll_wait", InSoftIRQ, 1)
+		s.reads(b+1130, server1, clientA, serverEnd)
+		s.sends(b+1150, server1, serverEnd, worker)
+		s.sleeps(2, b-1500-6000, b+1254, db1, "epoll_wait", InSoftIRQ, 1)
+		s.reads(b+1280, db1, serverEnd, worker)
+		s.sends(b+18_100, db1, worker, serverEnd)
+		s.sleeps(1, b+1200, b+18_204, server1, "epoll_wait", InSoftIRQ, 1)
+		s.reads(b+18_230, server1, worker, serverEnd)
+		s.sends(b+18_250, server1, serverEnd, clientB)
+		s.sleeps(1, b+18_300, b+20_000, server1, "epoll_wait", InHardIRQ, 0)
+		s.sends(b+20_050, server1, serverEnd, worker)
+		s.sleeps(2, b+18_200, b+20_154, db1, "epoll_wait", InSoftIRQ, 1)
+		s.reads(b+20_180, db1, serverEnd, worker)
+		s.sends(b+20_300, db1, worker, serverEnd)
+		s.sleeps(1, b+20_100, b+20_404, server1, "epoll_wait", InSoftIRQ, 1)
+		s.reads(b+20_430, server1, worker, serverEnd)
+		s.sends(b+20_500, server1, serverEnd, clientA)
+		blames(t, "a queue", s.lastPath(t))
+	}
+}

@@ -367,6 +367,13 @@ func (a *actor) findPassing() {
 		}
 	}
 	a.passing = make(map[way]bool)
+	all := 0
+	for _, n := range dropped {
+		all += n
+	}
+	if all*mostDropped > len(a.read) { // it keeps requests back: what it writes after another's may be them
+		return
+	}
 	for k, n := range read {
 		a.passing[k] = passed[k] >= fewestPassed && (n-passed[k])*mostNotPassed <= n && dropped[k]*mostDropped <= n
 	}
