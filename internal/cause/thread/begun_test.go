@@ -153,21 +153,43 @@ func TestWhatABrokerWritesThatKeepsRequestsBackMayBeOthers(t *testing.T) {
 		s.sends(b+1000, client1, clientA, serverEnd)
 		s.sleeps(1, b-900, b+1104, server1, "epoll_wait", InSoftIRQ, 1)
 		s.reads(b+1130, server1, clientA, serverEnd)
-		s.sends(b+1150, server1, serverEnd, worker)
-		s.sleeps(2, b-1500-6000, b+1254, db1, "epoll_wait", InSoftIRQ, 1)
-		s.reads(b+1280, db1, serverEnd, worker)
-		s.sends(b+18_100, db1, worker, serverEnd)
-		s.sleeps(1, b+1200, b+18_204, server1, "epoll_wait", InSoftIRQ, 1)
-		s.reads(b+18_230, server1, worker, serverEnd)
-		s.sends(b+18_250, server1, serverEnd, clientB)
-		s.sleeps(1, b+18_300, b+20_000, server1, "epoll_wait", InHardIRQ, 0)
-		s.sends(b+20_050, server1, serverEnd, worker)
-		s.sleeps(2, b+18_200, b+20_154, db1, "epoll_wait", InSoftIRQ, 1)
-		s.reads(b+20_180, db1, serverEnd, worker)
-		s.sends(b+20_300, db1, worker, serverEnd)
-		s.sleeps(1, b+20_100, b+20_404, server1, "epoll_wait", InSoftIRQ, 1)
-		s.reads(b+20_430, server1, worker, serverEnd)
-		s.sends(b+20_500, server1, serverEnd, clientA)
+		s.passesLate(b, b-7500)
 		blames(t, "a queue", s.lastPath(t))
+	}
+}
+
+// passesLate has the broker pass on client B's request, on which the worker computes long, and client A's much later, by its own timer.
+func (s *loopScript) passesLate(b, slept int64) {
+	s.sends(b+1150, server1, serverEnd, worker)
+	s.sleeps(2, slept, b+1254, db1, "epoll_wait", InSoftIRQ, 1)
+	s.reads(b+1280, db1, serverEnd, worker)
+	s.sends(b+18_100, db1, worker, serverEnd)
+	s.sleeps(1, b+1200, b+18_204, server1, "epoll_wait", InSoftIRQ, 1)
+	s.reads(b+18_230, server1, worker, serverEnd)
+	s.sends(b+18_250, server1, serverEnd, clientB)
+	s.sleeps(1, b+18_300, b+20_000, server1, "epoll_wait", InHardIRQ, 0)
+	s.sends(b+20_050, server1, serverEnd, worker)
+	s.sleeps(2, b+18_200, b+20_154, db1, "epoll_wait", InSoftIRQ, 1)
+	s.reads(b+20_180, db1, serverEnd, worker)
+	s.sends(b+20_300, db1, worker, serverEnd)
+	s.sleeps(1, b+20_100, b+20_404, server1, "epoll_wait", InSoftIRQ, 1)
+	s.reads(b+20_430, server1, worker, serverEnd)
+	s.sends(b+20_500, server1, serverEnd, clientA)
+}
+
+// The broker reads requests of clients B and A, and passes on that of B alone.
+func TestWhatABrokerWritesOfTwoRequestsItHasReadMayBeEithers(t *testing.T) {
+	t.Parallel()
+	for _, transfers := range []bool{true, false} {
+		s := newLoop(transfers)
+		b := s.brokering(20, 0, 0, 3000)
+		s.sends(b+1000, client1, clientA, serverEnd)
+		s.other(b+1001, true)
+		s.sends(b+1002, otherClient, clientB, serverEnd)
+		s.sleeps(1, b-1200, b+1104, server1, "epoll_wait", InSoftIRQ, 1)
+		s.reads(b+1125, server1, clientB, serverEnd)
+		s.reads(b+1130, server1, clientA, serverEnd)
+		s.passesLate(b, b-1500)
+		blames(t, "two requests", s.lastPath(t))
 	}
 }

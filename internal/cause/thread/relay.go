@@ -320,6 +320,9 @@ func (a *actor) forwarded(h *Host, request *packet, to way, until int64) *packet
 	if read < 0 {
 		return nil
 	}
+	if begin, _ := a.turn(list[read].at); !a.readsAlone(request.Connection, begin, list[read].at) { // it may be what was read before that it passes on
+		return nil
+	}
 	wrote := between(a.wrote, list[read].at, min(a.follows(list[read].at, request.Connection), until-1))
 	for i := range wrote[:min(len(wrote), mostTransfers)] {
 		if wrote[i].way == to {
