@@ -131,3 +131,30 @@ func has(list []moved, connection int32) bool {
 	}
 	return false
 }
+
+// ofOne reports whether a packet that came and the one before it on the connection were sent by one actor, as far as that is known. Else several threads
+// share the connection, and what was last sent to them need not be what the sender went on with.
+func (w *World) ofOne(p *packet) bool {
+	q := w.other(p)
+	if q == nil {
+		return true
+	}
+	h := w.hosts[q.Host]
+	last := before(h.sent[wayOf(q.Packet)], q.At)
+	if last == nil {
+		return true
+	}
+	one, other := h.sentFrom(q), h.sentFrom(last)
+	return one == other || one <= 0 || other <= 0 || h.actorOf(one) == h.actorOf(other)
+}
+
+// sentFrom returns the thread that wrote a packet's last byte; 0 where it is not known.
+func (h *Host) sentFrom(p *packet) int32 {
+	if x, known := h.writer(p); known {
+		return x.tid
+	}
+	if p.inCall {
+		return p.tid
+	}
+	return 0
+}

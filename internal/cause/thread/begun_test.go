@@ -193,3 +193,28 @@ func TestWhatABrokerWritesOfTwoRequestsItHasReadMayBeEithers(t *testing.T) {
 		blames(t, "two requests", s.lastPath(t))
 	}
 }
+
+// Several threads of client B share its connection: one lets the lock go after a sleep, another has computed and asked meanwhile.
+func TestAConnectionThatThreadsShareDoesNotSayWhatItsSenderWaitedFor(t *testing.T) {
+	t.Parallel()
+	for _, transfers := range []bool{true, false} {
+		s := newLoop(transfers)
+		b := s.storing(2*fewestTurns, fewestLate, false)
+		before := b + 1200
+		for at := b + 1300; at < b+28_000; at += 1000 {
+			s.sends(at, otherClient, clientB, serverEnd)
+			s.sleeps(1, before, at+104, server1, "epoll_wait", InSoftIRQ, 1)
+			s.reads(at+130, server1, clientB, serverEnd)
+			s.sends(at+200, server1, serverEnd, clientB)
+			before = at + 250
+		}
+		s.switchTo(0, b+29_000, otherClient, 0, 1)
+		s.switchTo(0, b+29_010, 0, 102, 0)
+		s.sends(b+29_100, 102, clientB, serverEnd)
+		s.sleeps(1, before, b+29_204, server1, "epoll_wait", InSoftIRQ, 1)
+		s.reads(b+29_230, server1, clientB, serverEnd)
+		s.sends(b+29_240, server1, serverEnd, clientB)
+		s.sends(b+29_300, server1, serverEnd, clientA)
+		blames(t, "a shared connection", s.lastPath(t))
+	}
+}

@@ -287,7 +287,7 @@ func (w *World) passedOn(h *Host, tid int32, request *packet, until int64) (in i
 		return input{}, false
 	}
 	if a.writesAtOnce(h) {
-		return in, a.wroteAlone(x, request.Connection, x.connection)
+		return in, a.wroteAlone(x, request.Connection, x.connection) && w.ofOne(in.reply)
 	}
 	if !a.wroteAlone(x, request.Connection, request.Connection) {
 		return input{}, false
