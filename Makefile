@@ -267,4 +267,4 @@ tidy: ## go mod tidy for every module
 	go run ./tools/modules tidy
 
 demo: ## three processes, clocks that disagree, one timeline
-	go run ./cmd/meridian demo
+	go run ./cmd/meridian-demo
