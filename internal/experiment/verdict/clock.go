@@ -81,6 +81,21 @@ func wrongClock(metadata []byte, c file.Clock, began int64) ([]byte, error) {
 	return slices.Concat(metadata[:at[0]], []byte(text), metadata[at[1]:]), nil
 }
 
+// within returns the corners of a map with both bounds in the time of the run. The map reaches hours beyond, where its bounds go on as at their ends and
+// promise nothing. Where none is within, as on hosts whose clocks are far from the controller's, it returns all.
+func (r *Report) within(corners []show.Knot) (during []show.Knot) {
+	bounded := slices.DeleteFunc(slices.Clone(corners), func(k show.Knot) bool { return k.LowNs == nil || k.HighNs == nil })
+	for _, k := range bounded {
+		if at := int64(k.TimelineNs); at >= r.Run.BeganNs && at <= r.Run.EndedNs {
+			during = append(during, k)
+		}
+	}
+	if len(during) == 0 {
+		return bounded
+	}
+	return during
+}
+
 // clock answers how the clock of a host stands to that of the first host, which the timeline follows. No instant may exclude what is
 // expected; yes is said where the bounds are tightest.
 func (r *Report) clock(c *file.Check, out *CheckResult) {
@@ -102,11 +117,8 @@ func (r *Report) clock(c *file.Check, out *CheckResult) {
 	out.Host = c.Host
 	best := int64(-1)
 	var low, high int64   // of the error against what is expected, at the tightest instant
-	excludes := int64(-1) // width at the tightest instant that excludes it; the map reaches beyond the run, where bounds are wide
-	for _, k := range host.Map {
-		if k.LowNs == nil || k.HighNs == nil {
-			continue
-		}
+	excludes := int64(-1) // width at the tightest instant that excludes it
+	for _, k := range r.within(host.Map) {
 		expected := int64(c.Clock.Ahead) + int64(c.Clock.Fast*1e-6*float64(int64(k.TimelineNs)-r.Run.BeganNs))
 		l, h := int64(k.HostNs)-int64(*k.HighNs)-expected, int64(k.HostNs)-int64(*k.LowNs)-expected
 		// The instant that is expected is as unsure as the map.

@@ -92,6 +92,9 @@ func TestAClockIsYesOnlyWhereTheBoundsAreWithin(t *testing.T) {
 		return []show.Host{{Name: "a", Reference: "a"}, h}
 	}
 	ahead := file.Clock{Ahead: time.Second}
+	hoursLater := aligned(second, ms/10, second, ms/10)
+	later := clock.TimelineTime(16_000 * second)
+	hoursLater[1].Map = append(hoursLater[1].Map, show.Knot{HostNs: clock.HostTime(int64(later) + second - 80*ms), TimelineNs: later, LowNs: &later, HighNs: &later})
 	for _, test := range []struct {
 		name  string
 		hosts []show.Host
@@ -112,10 +115,12 @@ func TestAClockIsYesOnlyWhereTheBoundsAreWithin(t *testing.T) {
 		{"not fast", aligned(0, ms/10, 0, ms/10), file.Clock{Fast: 400}, No, "more than expected"},
 		{"slow", aligned(0, ms/10, 4*ms, ms/10), file.Clock{Fast: -400}, No, "more than expected"},
 		{"another component", []show.Host{{Name: "a", Reference: "a"}, {Name: "b", Reference: "b"}}, ahead, Undecided, "not aligned with that of a"},
+		{"beyond hours after the run", hoursLater, ahead, Yes, "ahead of a"},
 		{"without bounds", []show.Host{{Name: "a", Reference: "a"}, {Name: "b", Reference: "a", Map: []show.Knot{{}}}}, ahead, Undecided, "no bounds"},
 		{"not there", nil, ahead, Undecided, "not aligned"},
 	} {
 		r := ran(t)
+		r.Run.EndedNs = 11 * second
 		r.Run.Hosts, r.aligned = []*schedule.Host{{Name: "a"}, {Name: "b"}}, test.hosts
 		got := r.check(&file.Check{Kind: "clock", Host: "b", Clock: test.clock, Within: time.Millisecond}, nil)
 		if got.Answer != test.want || !strings.Contains(got.Reason, test.says) {
