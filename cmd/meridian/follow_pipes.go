@@ -45,7 +45,7 @@ func withLive(cmd *cobra.Command, args []string, under string, quiet, ends bool,
 			err = &brokenPromise{copying.Error()}
 		}
 	}()
-	inputs, err := liveInputs(paths)
+	inputs, err := liveInputs(paths, copies)
 	if err != nil {
 		return err
 	}

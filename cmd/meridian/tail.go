@@ -203,8 +203,8 @@ func (f *tailFlags) ringSize() (int64, error) {
 	return size, nil
 }
 
-// liveInputs reads arguments of the form [HOST=]DIR and [HOST=]CAPTURE.
-func liveInputs(args []string) (inputs []live.Input, err error) {
+// liveInputs reads arguments of the form [HOST=]DIR and [HOST=]CAPTURE. What comes through a pipe is looked at when it has come.
+func liveInputs(args []string, copies *input.Copies) (inputs []live.Input, err error) {
 	given := make(map[string]string)
 	for _, arg := range args {
 		host, dir, named := strings.Cut(arg, "=")
@@ -217,7 +217,7 @@ func liveInputs(args []string) (inputs []live.Input, err error) {
 		if format.Mounted(dir) {
 			return nil, wrong("%s: only what lies on a disk is followed; 'meridian convert' and 'meridian view' without --follow read it", dir)
 		}
-		if info, err := os.Stat(dir); err == nil && !info.IsDir() && !live.IsCapture(dir) {
+		if info, err := os.Stat(dir); err == nil && !info.IsDir() && copies.Pipe(dir) == "" && !live.IsCapture(dir) {
 			return nil, wrong("%s is neither a directory nor a capture that is not compressed (pcap, pcapng): only these are followed", dir)
 		}
 		if before, ok := given[filepath.Clean(dir)]; ok {

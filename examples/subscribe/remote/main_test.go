@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -190,7 +191,12 @@ func TestASubscriberThatIsStoppedDelaysNobody(t *testing.T) {
 	kept := exec.Command(babeltrace, keeper.lines.Text())
 	var said strings.Builder
 	kept.Stderr = &said
-	if out, err := kept.Output(); err != nil || said.Len() > 0 || strings.Count(string(out), "test:number") < 700 {
+	out, err := kept.Output()
+	// On a busy machine the ring may have been full: then the packets say so.
+	others := slices.DeleteFunc(strings.Split(strings.TrimSpace(said.String()), "\n"), func(line string) bool {
+		return line == "" || strings.Contains(line, "Tracer may have discarded events")
+	})
+	if err != nil || len(others) > 0 || strings.Count(string(out), "test:number") < 700 {
 		t.Errorf("babeltrace2 prints %d lines of the packets that were kept: %v: %s", strings.Count(string(out), "\n"), err, said.String())
 	}
 }
