@@ -29,7 +29,7 @@ func putNew(from, to string) error {
 	return os.Rename(from, to)
 }
 
-// replace puts a file in the place of another in one step.
+// replace puts a file in the place of another in one step. It has the same owner.
 func replace(path string, b []byte) error { return write(path, b, os.Rename) }
 
 // write writes a file beside its place and puts it there.
@@ -43,7 +43,12 @@ func write(path string, b []byte, put func(from, to string) error) (err error) {
 			err = errors.Join(err, removed)
 		}
 	}()
-	_, err = f.Write(b)
+	if before, missing := os.Lstat(path); missing == nil {
+		err = own(f, before)
+	}
+	if err == nil {
+		_, err = f.Write(b)
+	}
 	if err == nil {
 		err = f.Sync()
 	}
