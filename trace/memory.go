@@ -59,8 +59,13 @@ func MakeIn[T plain](m Memory, n int) []T {
 	if m == nil || n == 0 {
 		return make([]T, n)
 	}
+	return valuesIn[T](m.Make, n)
+}
+
+// valuesIn returns n values, at least one, in an array that a function makes.
+func valuesIn[T plain](array func(length int) []byte, n int) []T {
 	var zero T
-	b := m.Make(n * int(unsafe.Sizeof(zero)))
+	b := array(n * int(unsafe.Sizeof(zero)))
 	return unsafe.Slice((*T)(unsafe.Pointer(&b[0])), n)
 }
 
@@ -78,9 +83,7 @@ func RoomIn[T plain](m Memory, n int) []T {
 	if !is || n == 0 {
 		return MakeIn[T](m, n)
 	}
-	var zero T
-	b := p.Room(n * int(unsafe.Sizeof(zero)))
-	return unsafe.Slice((*T)(unsafe.Pointer(&b[0])), n)
+	return valuesIn[T](p.Room, n)
 }
 
 // PlaceIn writes values into a slice of RoomIn, from a place on.

@@ -15,20 +15,27 @@ var pageSize = int64(os.Getpagesize())
 
 // makeRoom makes sure that a part of a file has room on the disk.
 func makeRoom(f *os.File, at, length int64) error {
-	err := unix.Fallocate(int(f.Fd()), 0, at, length)
-	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
-		return writeZeros(f, at, length)
+	if made, err := fallocate(f, at, length); made || err != nil {
+		return err
 	}
-	return err
+	return writeZeros(f, at, length)
 }
 
 // allocate makes sure that a part of a file has room on the disk, and is zeros, written in pieces.
 func allocate(f *os.File, at, length int64) error {
-	err := unix.Fallocate(int(f.Fd()), 0, at, length)
-	if err != nil && !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOSYS) {
+	if _, err := fallocate(f, at, length); err != nil {
 		return err
 	}
 	return writeZeros(f, at, length)
+}
+
+// fallocate makes room for a part of a file; false where the system cannot without writing it.
+func fallocate(f *os.File, at, length int64) (made bool, err error) {
+	err = unix.Fallocate(int(f.Fd()), 0, at, length)
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func writeZeros(f *os.File, at, length int64) error {

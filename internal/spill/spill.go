@@ -135,26 +135,19 @@ func writePieces(f *os.File, at, length int64, part func(from, to int64) []byte)
 }
 
 // Make implements [trace.Memory].
-func (m *Memory) Make(length int) []byte {
-	b, at, ok := m.reserve(int64(length))
-	if !ok {
-		return make([]byte, length)
-	}
-	if err := allocate(m.file, at, int64(length)); err != nil {
-		m.failed(err)
-		return make([]byte, length)
-	}
-	return b
-}
+func (m *Memory) Make(length int) []byte { return m.make(length, allocate) }
 
 // Room returns an array like that of Make, of which no page is touched before [Memory.Place] has written it: to write zeros first would take as
 // long as what follows.
-func (m *Memory) Room(length int) []byte {
+func (m *Memory) Room(length int) []byte { return m.make(length, makeRoom) }
+
+// make returns an array for which a function makes room in the file.
+func (m *Memory) make(length int, room func(f *os.File, at, length int64) error) []byte {
 	b, at, ok := m.reserve(int64(length))
 	if !ok {
 		return make([]byte, length)
 	}
-	if err := makeRoom(m.file, at, int64(length)); err != nil {
+	if err := room(m.file, at, int64(length)); err != nil {
 		m.failed(err)
 		return make([]byte, length)
 	}
