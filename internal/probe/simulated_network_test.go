@@ -182,7 +182,7 @@ func (n *simulatedNetwork) again(times int, elsewhere netip.AddrPort) {
 	}
 }
 
-func (p *simulatedPort) departed() (d departure, ok bool) {
+func (p *simulatedPort) departed(bool) (d departure, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.gone) == 0 {
@@ -194,7 +194,6 @@ func (p *simulatedPort) departed() (d departure, ok bool) {
 
 func (p *simulatedPort) expect()                 {}
 func (p *simulatedPort) stamps() bool            { return true }
-func (p *simulatedPort) twoStamps()              {}
 func (p *simulatedPort) address() netip.AddrPort { return p.at }
 func (p *simulatedPort) answerFrom() error       { return nil }
 func (p *simulatedPort) bind(string) error       { return nil }

@@ -30,13 +30,13 @@ type port interface {
 	take(b []byte, deadline time.Time) (arrival, error)
 	// send sends a datagram. Its stamps come from departed under the number returned.
 	send(b []byte, to netip.AddrPort) (id uint32, err error)
-	// departed returns the stamps of a datagram that was sent, false if there are none yet. It does not wait.
-	departed() (departure, bool)
+	// departed returns the stamps of a datagram that was sent, false if there are none yet. It does not wait. Twice says that each datagram has two, of the
+	// kernel and the interface.
+	departed(twice bool) (departure, bool)
 	// expect has departed look for a stamp even if all have come that were counted: stamps given up may still come.
 	expect()
-	// stamps reports whether departed will return the stamps of what was sent; twoStamps that each datagram has two, of the kernel and the interface.
+	// stamps reports whether departed will return the stamps of what was sent.
 	stamps() bool
-	twoStamps()
 	address() netip.AddrPort
 	answerFrom() error
 	bind(name string) error
@@ -92,6 +92,9 @@ func (s *socket) receive(b []byte) (a arrival, err error) {
 	}
 }
 
+// departed returns the stamps of a datagram that was sent, as those of a port.
+func (s *socket) departed() (departure, bool) { return s.port.departed(s.byInterface) }
+
 // until sets the deadline of receive.
 func (s *socket) until(t time.Time) { s.deadline = t }
 
@@ -113,7 +116,6 @@ func (s *socket) withHardware(o *Options, h *history) (err error) {
 	h.hardware = &hardware{phc: phc}
 	h.hardware.read()
 	s.byInterface = true
-	s.twoStamps()
 	return nil
 }
 

@@ -26,10 +26,7 @@ type stamping struct {
 type udp struct {
 	link
 	stamping
-	two bool // stamps of each datagram that is sent
 }
-
-func (s *udp) twoStamps() { s.two = true }
 
 const stampFlags = unix.SOF_TIMESTAMPING_TX_SOFTWARE | unix.SOF_TIMESTAMPING_RX_SOFTWARE | unix.SOF_TIMESTAMPING_SOFTWARE |
 	unix.SOF_TIMESTAMPING_TX_HARDWARE | unix.SOF_TIMESTAMPING_RX_HARDWARE | unix.SOF_TIMESTAMPING_RAW_HARDWARE |
@@ -75,7 +72,7 @@ func (s *udp) send(b []byte, to netip.AddrPort) (id uint32, err error) {
 	if err := s.put(b, to); err != nil {
 		// Whether the kernel counted it depends on where it failed and on the kernel. Stamps of before are given up.
 		for s.ahead = maxAhead; ; {
-			if _, ok := s.departed(); !ok {
+			if _, ok := s.departed(false); !ok { // either way it reads on until there is none
 				break
 			}
 		}
@@ -92,7 +89,7 @@ func (s *udp) send(b []byte, to netip.AddrPort) (id uint32, err error) {
 
 func (s *udp) expect() { s.ahead = max(s.ahead, 1) }
 
-func (s *udp) departed() (d departure, ok bool) {
+func (s *udp) departed(twice bool) (d departure, ok bool) {
 	for s.ahead > 0 {
 		if err := s.raw.Control(s.drain); err != nil || s.length < 0 {
 			return d, false
@@ -112,7 +109,7 @@ func (s *udp) departed() (d departure, ok bool) {
 		})
 		if stamped {
 			switch {
-			case s.two: // two of each, in whatever order: whether there are more is known only by asking
+			case twice: // two of each, in whatever order: whether there are more is known only by asking
 			case s.ahead < maxAhead:
 				s.ahead--
 			}

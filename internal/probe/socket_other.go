@@ -35,8 +35,6 @@ func (l *link) close() error {
 // udp is a UDP socket where the kernel's stamps cannot be had: all stamps are of user space.
 type udp struct{ link }
 
-func (s *udp) twoStamps() {}
-
 func (s *udp) enable() {}
 
 func (s *udp) stamps() bool { return false }
@@ -48,7 +46,7 @@ func (s *udp) send(b []byte, to netip.AddrPort) (uint32, error) {
 
 func (s *udp) expect() {}
 
-func (s *udp) departed() (d departure, ok bool) { return d, false }
+func (s *udp) departed(bool) (d departure, ok bool) { return d, false }
 
 // answerFrom leaves it to the system from which of several addresses a datagram leaves.
 func (l *link) answerFrom() error { return nil }
