@@ -1,6 +1,9 @@
 package thread
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // What made a thread write is told by what began its turn. A thread that waited for whatever comes first, and was woken by a packet, had nothing else to
 // do: no timer of it was due, and no other thread had left it work. One that looked without a wait may have found that as well, and what it read then is
@@ -100,36 +103,20 @@ func bytesOf(list []moved, k way) (n uint32) {
 	return n
 }
 
-// of reports whether all that was moved was moved on one connection.
-func of(list []moved, connection int32) bool {
-	for i := range list {
-		if list[i].connection != connection {
-			return false
-		}
-	}
-	return true
+// of reports whether all that was moved was moved on one of some connections.
+func of(list []moved, connections ...int32) bool {
+	return !slices.ContainsFunc(list, func(x moved) bool { return !slices.Contains(connections, x.connection) })
 }
 
-// wroteAlone reports whether an actor wrote to two connections alone after a reading, which may be one. Of several clients to whom it wrote, not all need
-// be those whom the reading concerned.
-func (a *actor) wroteAlone(x *moved, one, other int32) bool {
-	wrote := between(a.wrote, x.at, a.follows(x.at, x.connection))
-	for i := range wrote {
-		if wrote[i].connection != one && wrote[i].connection != other {
-			return false
-		}
-	}
-	return true
+// wroteAlone reports whether an actor wrote to some connections alone after a reading. Of several clients to whom it wrote, not all need be those whom
+// the reading concerned.
+func (a *actor) wroteAlone(x *moved, to ...int32) bool {
+	return of(between(a.wrote, x.at, a.follows(x.at, x.connection)), to...)
 }
 
 // has reports whether any that was moved was moved on a connection.
 func has(list []moved, connection int32) bool {
-	for i := range list {
-		if list[i].connection == connection {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(x moved) bool { return x.connection == connection })
 }
 
 // ofOne reports whether a packet that came and the one before it on the connection were sent by one actor, as far as that is known. Else several threads

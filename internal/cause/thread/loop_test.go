@@ -83,40 +83,11 @@ func (s *loopScript) sleeps(host int, from, to int64, tid int32, call string, co
 
 // inTurn begins with client A's request, which the loop reads at 1130.
 func inTurn() *loopScript {
-	s := &loopScript{script{sent: make(map[string]*wire.Packet)}, make(map[[2]netip.AddrPort]uint32), false, 0}
-	s.switchTo(0, 10, 0, client1, 0)
-	s.switchTo(1, 10, 0, server1, 0)
-	s.switchTo(2, 10, 0, db1, 0)
+	s := newLoop(true)
 	s.sleeps(1, 30, 1104, server1, "epoll_wait", InSoftIRQ, 1)
 	s.sends(1000, client1, clientA, serverEnd)
 	s.reads(1130, server1, clientA, serverEnd)
 	return s
-}
-
-// pathOf returns the path of client A's request.
-func (s *loopScript) pathOf(t *testing.T) string {
-	t.Helper()
-	w, set := s.playIn(&cause.Model{Hosts: []int{0, 1, 2, 0}, MinDelay: 1})
-	list := set.Requests()
-	w.Client = set.Client
-	w.Serve(list)
-	w.hosts[0].Row(otherClient, 3)
-	for i := range list {
-		if from, _ := set.Ends(list[i].Connection, list[i].Direction); from != clientA {
-			continue
-		}
-		pieces, known := w.Path(&list[i])
-		sum := int64(0)
-		for _, p := range pieces {
-			sum += p.Length()
-		}
-		if !known || sum != list[i].Last.At-list[i].First.At {
-			t.Errorf("pieces sum to %d: %s", sum, drawn(pieces))
-		}
-		return drawn(pieces)
-	}
-	t.Fatal("no request")
-	return ""
 }
 
 func TestALoopThatServesOthersWaitedForWhatItReadLast(t *testing.T) {
@@ -139,7 +110,7 @@ func TestALoopThatServesOthersWaitedForWhatItReadLast(t *testing.T) {
 	s.sends(33_200, server1, serverEnd, clientA)
 	want := "0>1 100, softirq@1 4, run queue@1 10, CPU@1 86, 1>2 100, softirq@2 4, run queue@2 10, CPU@2 86, sleep@2 30000, run queue@2 10, CPU@2 90, 2>1 100, " +
 		"queued behind CPU@1 1500, CPU@1 100, 1>0 100"
-	if got := s.pathOf(t); got != want {
+	if got := s.lastPath(t); got != want {
 		t.Errorf("the path is\n%s, want\n%s", got, want)
 	}
 }
@@ -184,7 +155,7 @@ func TestALoopThatServesOthersBlamesNoneOfThem(t *testing.T) {
 			s.sleeps(1, 1300, 30_204, server1, "epoll_wait", context, result)
 			play(s)
 			s.sends(33_200, server1, serverEnd, clientA)
-			got := s.pathOf(t)
+			got := s.lastPath(t)
 			if !strings.Contains(got, cause.RequestUnknown.Words(cause.NoWait)) || strings.Contains(got, "@3") || strings.Contains(got, "timer") || strings.Contains(got, "@2") {
 				t.Errorf("the path is %s", got)
 			}

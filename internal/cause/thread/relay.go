@@ -70,11 +70,13 @@ func (h *Host) actorOf(tid int32) *actor {
 			a.threads = append(a.threads, h.thread(other))
 		}
 		a.read, a.wrote = append(a.read, h.readBy[other]...), append(a.wrote, h.wroteBy[other]...)
-		if p != nil && other != p.monitor {
-			a.busy = h.threads[other].work(a.busy)
-		}
 	}
-	a.busy = merged(a.busy)
+	if p != nil {
+		for _, t := range a.threads {
+			a.busy = t.work(a.busy)
+		}
+		a.busy = merged(a.busy)
+	}
 	if len(h.read) == 0 && len(h.wrote) == 0 {
 		a.byPackets(h, threads)
 	}
@@ -289,7 +291,7 @@ func (w *World) passedOn(h *Host, tid int32, request *packet, until int64) (in i
 	if a.writesAtOnce(h) {
 		return in, a.wroteAlone(x, request.Connection, x.connection) && w.ofOne(in.reply)
 	}
-	if !a.wroteAlone(x, request.Connection, request.Connection) {
+	if !a.wroteAlone(x, request.Connection) {
 		return input{}, false
 	}
 	in.forward = a.forwarded(h, request, x.back(), in.reply.At)
