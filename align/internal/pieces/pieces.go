@@ -1,6 +1,6 @@
 // Package pieces goes over long arrays, which may be files that are mapped. What a pass touches counts as the process's memory until a goroutine
-// of the memory's owner has unmapped it. On a machine whose processors are all taken by passes that goroutine would get its turn 10 ms later, when some
-// hundreds of megabytes are mapped. So a pass gives it its turn between pieces, of some hundred kilobytes. In go arrays, out come pieces of them.
+// of the memory's owner has unmapped it. Where passes take all processors that goroutine would get its turn 10 ms later, when some hundreds of
+// megabytes are mapped. So a pass gives it its turn between pieces, of some hundred kilobytes. In go arrays, out come pieces of them.
 package pieces
 
 import (

@@ -53,7 +53,7 @@ func (a *actor) begunBy(h *Host, at int64, p *packet) bool {
 	return k != nil && k.packet != nil && k.packet.Length > 0 && wayOf(k.packet.Packet) == wayOf(p.Packet) && p.At-k.packet.At < nearPacket
 }
 
-// writesAtOnce reports whether a thread only ever writes in turns in which it has read before, also what it writes to those of whom it read nothing
+// writesAtOnce reports whether a thread only ever writes in turns in which it has read before, also what it writes to those that it read nothing of
 // then. Only turns that a packet began say so, as what else could have made it write would have begun a turn of its own at some time.
 func (a *actor) writesAtOnce(h *Host) bool {
 	if a.atOnce == 0 && a.thread != nil {
@@ -108,8 +108,8 @@ func of(list []moved, connections ...int32) bool {
 	return !slices.ContainsFunc(list, func(x moved) bool { return !slices.Contains(connections, x.connection) })
 }
 
-// wroteAlone reports whether an actor wrote to some connections alone after a reading. Of several clients to whom it wrote, not all need be those whom
-// the reading concerned.
+// wroteAlone reports whether an actor wrote to some connections alone after a reading. Where it wrote to several clients, the reading need not
+// concern all of them.
 func (a *actor) wroteAlone(x *moved, to ...int32) bool {
 	return of(between(a.wrote, x.at, a.follows(x.at, x.connection)), to...)
 }
