@@ -123,6 +123,9 @@ func (t *task) estimate(ctx context.Context) (*Estimated, error) {
 		return e, nil
 	}
 	x := estimator{Estimated: e, problems: e.pairs.problems(&e.merged.Problem, t.options.MinDelay)}
+	for i := range x.problems {
+		x.problems[i].Unsure = t.unsure(&x.problems[i], e.pairs[i].A, e.pairs[i].B)
+	}
 	if err := x.run(ctx); err != nil {
 		return nil, err
 	}

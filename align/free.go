@@ -112,6 +112,36 @@ func (f *freeClocks) moved(sent, received func(m *clock.PairMap, stamp clock.Hos
 	return &p
 }
 
+// unsure returns by how much the stamps of two clocks lengthen a round trip between them, see [pair.Problem]; nil where neither
+// has a free clock.
+func (t *task) unsure(p *pair.Problem, a, b int) func(clock.HostTime) int64 {
+	if t.free == nil || p.AB.Len() == 0 {
+		return nil
+	}
+	width := func(c int) func(clock.HostTime) int64 {
+		if t.parted != nil {
+			c = t.parted.ClockOf(c)
+		}
+		m := t.free.of(c)
+		if m == nil {
+			return func(clock.HostTime) int64 { return 0 }
+		}
+		back := m.Mid.Inverse()
+		return func(at clock.HostTime) int64 {
+			stamp := back.At(at, clock.Nearest)
+			return clock.Sub(m.High.At(stamp, clock.Up), m.Low.At(stamp, clock.Down))
+		}
+	}
+	// How wide the stamps of b are hardly changes over a delay, so that of any message tells how far b's clock is from a's.
+	var offset int64
+	for m := range p.AB.All() {
+		offset = clock.Sub(m.Received, m.Sent)
+		break
+	}
+	ofA, ofB := width(a), width(b)
+	return func(at clock.HostTime) int64 { return ofA(at) + ofB(clock.Add(at, offset)) }
+}
+
 // measured returns the problem by which messages are ordered and counted. Where clocks were set it is the parted one: there a
 // message that is inverted by less than Free's error may be overlooked.
 func (t *task) measured() *trace.Problem {

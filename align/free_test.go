@@ -168,3 +168,50 @@ func TestASteeredClockIsBoundedWhereverItStandsAndWhenItWasSet(t *testing.T) {
 		}
 	}
 }
+
+// TestStampsThatAreKnownBetterForAWhileShowNoSlew aligns hosts of one machine whose recorders knew the clocks to 100 ns at first and to 1 µs
+// when the machine became busy: round trips by what the stamps may mean are longer from there on, and no clock bent.
+func TestStampsThatAreKnownBetterForAWhileShowNoSlew(t *testing.T) {
+	const from, busy, to = 0, 250_000_000, 3_000_000_000
+	for seed := range uint64(testneed.Cases(20)) {
+		random := rand.New(rand.NewPCG(seed, 8))
+		p := &trace.Problem{}
+		for _, name := range []string{"a", "b", "c"} {
+			m := clock.PairMap{Mid: clock.PairCurve{{X: from, Y: from}, {X: to, Y: to}}}
+			for _, k := range [][2]int64{{from, 100}, {busy, 100}, {busy + 1000, 900}, {to, 950}} {
+				m.Low = append(m.Low, clock.PairKnot{X: clock.HostTime(k[0]), Y: clock.HostTime(k[0] - k[1])})
+				m.High = append(m.High, clock.PairKnot{X: clock.HostTime(k[0] - 2), Y: clock.HostTime(k[0] + k[1])})
+			}
+			p.Clocks = append(p.Clocks, trace.Clock{Name: name, Host: name, Granularity: 1, First: from, Last: to, Free: &m})
+		}
+		for a := range p.Clocks {
+			for b := range p.Clocks {
+				if a == b {
+					continue
+				}
+				c := trace.Channel{From: a, To: b}
+				for at := int64(1_000_000); at < to-1_000_000; at += 20_000_000 {
+					for range 3 {
+						sent := at + random.Int64N(400_000)
+						c.Messages = append(c.Messages, trace.Message{Sent: clock.HostTime(sent), Received: clock.HostTime(sent + 270 + int64(random.ExpFloat64()*200))})
+					}
+				}
+				p.Channels = append(p.Channels, c)
+			}
+		}
+		s, err := Solve(context.Background(), p, Options{Reference: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range s.Pairs {
+			if len(x.Stretches) > 0 {
+				t.Errorf("seed %d: clocks that nobody steers were slewed: %+v", seed, x.Stretches)
+			}
+		}
+		for i := range s.Maps {
+			if low, high, _, _ := s.Maps[i].Bounds(to / 2); low > to/2 || high < to/2 || high-low > 12_000 {
+				t.Errorf("seed %d: clock %d is known to %d and %d ns", seed, i, int64(low-to/2), int64(high-to/2))
+			}
+		}
+	}
+}

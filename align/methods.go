@@ -63,7 +63,7 @@ func Methods() []string {
 // unbent is the envelope smoother of two clocks that are not slewed.
 func unbent(p *pair.Problem, _ *Options) (pair.Estimate, error) { return smoothed(p, nil) }
 
-// smoothed is the envelope smoother of two clocks, or the hull's line (the cones, if none passes) where there are too few messages for a curve.
+// smoothed is the envelope smoother of two clocks, or the hull's line (the cones, if none passes) where it has no curve.
 func smoothed(p *pair.Problem, stretches []bound.Stretch) (pair.Estimate, error) {
 	s, ok := envelope.Pair(p, smootherStretches(stretches)...)
 	if !ok {

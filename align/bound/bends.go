@@ -100,7 +100,7 @@ func newFinder(c *Corridor, p *pair.Problem) *finder {
 	}()
 	f.floors = build(p.BA, c.floors(p), -1)
 	<-done
-	f.findRoundTrips()
+	f.findRoundTrips(p)
 	return f
 }
 

@@ -3,6 +3,8 @@ package bound
 import (
 	"math"
 	"slices"
+
+	"meridian/align/pair"
 )
 
 // roundTripLevel is the level whose blocks, of some 32 messages, tell the least round trip: with fewer messages none may be quick,
@@ -18,14 +20,16 @@ const roundTripLevel, minBlockLevels = 3, 4
 // the median: where queues are long, quick messages one way and the other are rarely close together, and over longer windows the
 // room is less than in any block. Where the rooms are smaller than elsewhere and differ by far more, the clock bends in many of
 // them, and what holds elsewhere counts.
-func (f *finder) findRoundTrips() {
+//
+// What stamps that are not exact add to round trips is known and changes over a trace: it is taken off first.
+func (f *finder) findRoundTrips(p *pair.Problem) {
 	level := min(roundTripLevel, max(len(f.ceilings)-minBlockLevels, 0))
 	f.blocks = level
 	f.roundTrip = make([]float64, f.ceilings[level].len())
-	rooms := make([]float64, len(f.roundTrip))
+	rooms, added := make([]float64, len(f.roundTrip)), f.unsure(p)
 	rate := f.Corridor.steepest(0, 0)
 	for i := range rooms {
-		rooms[i] = room(f.ceilings[level].of(i, i+1), f.floors[level].of(i, i+1), rate, math.Inf(-1))
+		rooms[i] = room(f.ceilings[level].of(i, i+1), f.floors[level].of(i, i+1), rate, math.Inf(-1)) - added[i]
 	}
 	single := singles{finder: f, known: make([]int8, len(rooms))}
 	// The low quantile and how far it lies below the median, of each stretch of blocks.
@@ -45,7 +49,7 @@ func (f *finder) findRoundTrips() {
 			low = around[min(max(1, n/8), n-1)]
 			spread = max(around[n/2]-low, 0)
 			for k := from; k < to; k++ {
-				if r := rooms[k]; r > low/2 && r < low && single.supports(level, k, r) {
+				if r := rooms[k]; r > low/2 && r < low && single.supports(level, k, r+added[k]) {
 					low = r
 				}
 			}
@@ -58,9 +62,27 @@ func (f *finder) findRoundTrips() {
 		if elsewhere := max(usual-usualSpread, 0); least < elsewhere && spreads[k] > 2*usualSpread {
 			least = elsewhere // the clock bends in many of these blocks
 		}
-		i := k * roundTripReach
-		fill(f.roundTrip[i:min(i+roundTripReach, len(rooms))], least)
+		for i := k * roundTripReach; i < min((k+1)*roundTripReach, len(rooms)); i++ {
+			f.roundTrip[i] = least + added[i]
+		}
 	}
+}
+
+// unsure returns for each block what stamps that are not exact add to a round trip in it at least, ns.
+func (f *finder) unsure(p *pair.Problem) []float64 {
+	out := make([]float64, len(f.roundTrip))
+	if p.Unsure == nil {
+		return out
+	}
+	for i := range out {
+		from, to := i<<f.blocks, min((i+1)<<f.blocks, len(f.wander))
+		least := int64(math.MaxInt64)
+		for cell := from; cell <= to; cell++ {
+			least = min(least, p.Unsure(f.instant(f.first+float64(cell)*f.cell)))
+		}
+		out[i] = float64(max(least, 0))
+	}
+	return out
 }
 
 // median returns the median of numbers.

@@ -83,6 +83,8 @@ const maxUnknowns = 200_000
 // Laws of delays are taken from the residuals under the first estimate, so that must be near: within the delays' spread.
 // The cost of a Newton step is some tens of passes over the windows and knots.
 //
+// It returns nil where the messages leave no curves that clocks can have in their stretches.
+//
 // Errors are a network whose fields do not fit each other, a curve of Start that does not pass [clock.CurveOf.Check], a wander
 // that is not positive, and those of ctx.
 func Joint(ctx context.Context, n *Network) (*Joined, error) {
@@ -110,6 +112,10 @@ func Joint(ctx context.Context, n *Network) (*Joined, error) {
 	m.setKnots(min(m.knotsFor(), maxUnknowns/m.columns, 500))
 	m.start()
 	sigma := median(slices.Clone(n.Sigma))
+	early := 0.0
+	if (bending{m.model}).bent() {
+		early = bending{m.model}.early()
+	}
 	for round := range 4 {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -134,6 +140,9 @@ func Joint(ctx context.Context, n *Network) (*Joined, error) {
 		schedule{m.model}.minimise(false, 4, 27, 9, 3, 1)
 	}
 	bending{m.model}.bendSharply(6)
+	if b := (bending{m.model}); b.bent() && (b.ranAway() || b.early() > 2*early) {
+		return nil, nil
+	}
 	j := &Joined{}
 	level, errors := m.levels(j)
 	j.Deviation = m.deviations(errors)

@@ -24,7 +24,8 @@ type Smoothed struct {
 	Routes    []Route // 0 is a, 1 is b
 }
 
-// Pair smooths the offset of two clocks, which bend more than they walk in the stretches by a's clock, if any. It reports false where there are too few messages either way.
+// Pair smooths the offset of two clocks, which bend more than they walk in the stretches by a's clock, if any. It reports false where
+// there are too few messages either way, or where they leave no curve that a clock can have in the stretches.
 func Pair(p *pair.Problem, stretches ...Stretch) (*Smoothed, bool) {
 	s := Stream{Stretches: stretches, Granularity: max(p.A.Granularity, p.B.Granularity), MinAB: p.MinAB, MinBA: p.MinBA}
 	s.AB, s.BA = *NewReducer(p.AB.Len()), *NewReducer(p.BA.Len())
@@ -52,8 +53,8 @@ type Stream struct {
 	Stretches []Stretch
 }
 
-// Smooth returns the estimate from the messages so far. It reports false where there are too few either way. More may be
-// added and Smooth called again.
+// Smooth returns the estimate from the messages so far. It reports false where there are too few either way, or where they leave no
+// curve that a clock can have in the stretches. More may be added and Smooth called again.
 func (p *Stream) Smooth() (*Smoothed, bool) {
 	if p.AB.count < minMessages || p.BA.count < minMessages {
 		return nil, false
@@ -79,6 +80,9 @@ func (p *Stream) Smooth() (*Smoothed, bool) {
 	most := m.knotsFor()
 	bending{m}.leaveOut(most)
 	tried := schedule{m}.fit(most)
+	if (bending{m}).ranAway() {
+		return nil, false
+	}
 	ab, ba := m.quickest(m.edges, 0, 1).above(p.MinAB), m.quickest(m.edges, 1, 0).above(p.MinBA)
 	level, _ := levelOf(&ab, &ba)
 	s := &Smoothed{Sigma: m.sigma[0], Gain: gain(tried), Routes: routesOf(m.edges, []affine{a, b}, origin)}

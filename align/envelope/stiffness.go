@@ -143,6 +143,38 @@ func (d *edge) leaveOut() {
 	}
 }
 
+// greatestRate is by how much, ns per ns, a curve may depart from its clock's straight line: no clock is slewed faster (bound.MaxRate).
+const greatestRate = 0.2
+
+// ranAway reports whether some curve is none of a clock. Where little or nothing bounds how it bends, a curve between few messages can
+// run to where they hardly resist.
+func (m bending) ranAway() bool {
+	if !m.bent() {
+		return false
+	}
+	for c := range m.columns {
+		x := m.x[c*m.knots : (c+1)*m.knots]
+		for k := 1; k < len(x); k++ {
+			if !(math.Abs(x[k]-x[k-1]) <= greatestRate*m.step) { // nor one that is not a number
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// early returns by how much the quickest messages of all edges come earlier under the present curves than those of half of the windows
+// do, ns.
+func (m bending) early() (sum float64) {
+	m.reduce(false)
+	for i := range m.edges {
+		if least := m.edges[i].least; len(least) > 0 {
+			sum += least[len(least)/2] - least[0]
+		}
+	}
+	return sum
+}
+
 // studentFreedom is the degrees of freedom of what a bend's second differences follow: a few corners, straight between.
 const studentFreedom = 2
 

@@ -57,6 +57,10 @@ type Problem struct {
 	// taken as spans of b's clock: over a delay the clocks' skew is far below a nanosecond. A least delay that is too
 	// long makes every bound wrong, or leaves no line at all. Negative ones count as 0, ones of over an hour as an hour.
 	MinAB, MinBA int64
+
+	// Unsure tells, for stamps that are not exact, by how much a round trip is longer than it was at an instant of a's clock, ns:
+	// its messages were sent at the earliest instants that the stamps may mean and received at the latest. It is nil for exact ones.
+	Unsure func(clock.HostTime) int64
 }
 
 // Messages is the messages of one direction, in pieces and in any order.

@@ -87,7 +87,8 @@ func TestTheFaultOfTheShopIsFound(t *testing.T) {
 		switch found := slowest.forThread("report"); {
 		case orders == 0:
 			t.Errorf("%s: no request of the front end is listed", c.name)
-		case c.finds && (found < least || slowest.Longest != "lock on store"):
+		// A busy machine's path can have a wait as long for a thread that is not recorded: both are named then.
+		case c.finds && (found < least || slowest.Longest != "lock on store" && !strings.HasPrefix(slowest.Longest, "lock on store or ")):
 			t.Errorf("%s: of %d requests none waited for the report: most for %d ns, the longest part: %s", c.name, orders, found, slowest.Longest)
 		case !c.finds && found > 0:
 			t.Errorf("%s: a request waited %d ns for a process that has no lock of the bank", c.name, found)
@@ -115,7 +116,14 @@ func shopRequests(t *testing.T, results string) (slowest slowRequest, orders int
 		if w.Client != "front" || !strings.HasSuffix(w.Path.Request.Peer, ":4222") {
 			continue
 		}
-		if orders++; orders == 1 || w.forThread("report") > slowest.forThread("report") {
+		// Of those who waited for the report, one of which it is known to be the longest part comes first.
+		certain := func(w *slowRequest) bool { return w.Longest == "lock on store" }
+		a, b := w.forThread("report"), slowest.forThread("report")
+		better := a > b
+		if a > 0 && b > 0 && certain(&w) != certain(&slowest) {
+			better = certain(&w)
+		}
+		if orders++; orders == 1 || better {
 			slowest = w
 		}
 	}

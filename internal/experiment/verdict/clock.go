@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"time"
 
+	"meridian/clock"
 	"meridian/internal/experiment/file"
 	"meridian/internal/show"
 )
@@ -81,8 +82,8 @@ func wrongClock(metadata []byte, c file.Clock, began int64) ([]byte, error) {
 	return slices.Concat(metadata[:at[0]], []byte(text), metadata[at[1]:]), nil
 }
 
-// within returns the corners of a map with both bounds in the time of the run. The map reaches hours beyond, where its bounds go on as at their ends and
-// promise nothing. Where none is within, as on hosts whose clocks are far from the controller's, it returns all.
+// within returns the corners of a map with both bounds in the time of the run. The map reaches hours beyond, where its bounds go on as at
+// their ends and promise nothing. Where none is within, as on hosts whose clocks are far from the controller's, it returns all.
 func (r *Report) within(corners []show.Knot) (during []show.Knot) {
 	bounded := slices.DeleteFunc(slices.Clone(corners), func(k show.Knot) bool { return k.LowNs == nil || k.HighNs == nil })
 	for _, k := range bounded {
@@ -119,11 +120,12 @@ func (r *Report) clock(c *file.Check, out *CheckResult) {
 	var low, high int64   // of the error against what is expected, at the tightest instant
 	excludes := int64(-1) // width at the tightest instant that excludes it
 	for _, k := range r.within(host.Map) {
-		expected := int64(c.Clock.Ahead) + int64(c.Clock.Fast*1e-6*float64(int64(k.TimelineNs)-r.Run.BeganNs))
-		l, h := int64(k.HostNs)-int64(*k.HighNs)-expected, int64(k.HostNs)-int64(*k.LowNs)-expected
-		// The instant that is expected is as unsure as the map.
-		slack := int64(math.Abs(c.Clock.Fast)*1e-6*float64(h-l)) + 1
-		l, h = l-slack, h+slack
+		// The host's stamp stands for some instant between the bounds: the later it is, the less the clock is ahead.
+		more := func(at clock.TimelineTime) int64 {
+			expected := int64(c.Clock.Ahead) + int64(math.Round(c.Clock.Fast*1e-6*float64(int64(at)-r.Run.BeganNs)))
+			return int64(k.HostNs) - int64(at) - expected
+		}
+		l, h := more(*k.HighNs)-1, more(*k.LowNs)+1
 		if width := h - l; best < 0 || width < best {
 			best, low, high = width, l, h
 		}

@@ -92,6 +92,9 @@ func TestAClockIsYesOnlyWhereTheBoundsAreWithin(t *testing.T) {
 		return []show.Host{{Name: "a", Reference: "a"}, h}
 	}
 	ahead := file.Clock{Ahead: time.Second}
+	// The estimate of such an instant may be far off, what the bounds say of it may not.
+	estimate := aligned(0, ms/10, 4*ms, ms/10)
+	estimate[1].Map[1].TimelineNs += clock.TimelineTime(50 * second)
 	hoursLater := aligned(second, ms/10, second, ms/10)
 	later := clock.TimelineTime(16_000 * second)
 	hoursLater[1].Map = append(hoursLater[1].Map, show.Knot{HostNs: clock.HostTime(int64(later) + second - 80*ms), TimelineNs: later, LowNs: &later, HighNs: &later})
@@ -114,6 +117,7 @@ func TestAClockIsYesOnlyWhereTheBoundsAreWithin(t *testing.T) {
 		{"fast", aligned(0, ms/10, 4*ms, ms/10), file.Clock{Fast: 400}, Yes, "ahead of a"},
 		{"not fast", aligned(0, ms/10, 0, ms/10), file.Clock{Fast: 400}, No, "more than expected"},
 		{"slow", aligned(0, ms/10, 4*ms, ms/10), file.Clock{Fast: -400}, No, "more than expected"},
+		{"fast, with an estimate outside of the bounds", estimate, file.Clock{Fast: 400}, Yes, "ahead of a"},
 		{"another component", []show.Host{{Name: "a", Reference: "a"}, {Name: "b", Reference: "b"}}, ahead, Undecided, "not aligned with that of a"},
 		{"beyond hours after the run", hoursLater, ahead, Yes, "ahead of a"},
 		{"without bounds", []show.Host{{Name: "a", Reference: "a"}, {Name: "b", Reference: "a", Map: []show.Knot{{}}}}, ahead, Undecided, "no bounds"},
