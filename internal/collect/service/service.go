@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -44,7 +45,8 @@ type Endpoint struct {
 	Stats  func() any // what is told besides the counts; nil for nothing
 }
 
-// Start starts a service. stop ends it when its requests have been answered.
+// Start starts a service. stop ends it when its requests have been answered. Requests that come while it ends, at endpoints of which
+// one service answers, are answered as if nobody were there, so that whoever asks asks again.
 func Start(c *nats.Conn, o Options) (stop func(), err error) {
 	running := new(gate)
 	stats := make(map[string]func() any, len(o.Endpoints))
@@ -67,6 +69,7 @@ func Start(c *nats.Conn, o Options) (stop func(), err error) {
 	stop = func() {
 		running.close()
 		_ = s.Stop() // the connection may be gone
+		_ = c.FlushTimeout(stopWithin)
 	}
 	for _, e := range o.Endpoints {
 		queue := micro.WithEndpointQueueGroup(e.Queue)
@@ -74,9 +77,18 @@ func Start(c *nats.Conn, o Options) (stop func(), err error) {
 			queue = micro.WithEndpointQueueGroupDisabled()
 		}
 		err := s.AddEndpoint(e.Name, micro.HandlerFunc(func(r micro.Request) {
-			if running.enter() {
+			if e.Check != nil {
+				if err := e.Check(r.Subject(), r.Reply()); err != nil {
+					o.Log("%s: refused: %v", r.Subject(), err)
+					return
+				}
+			}
+			switch {
+			case running.enter():
 				defer running.leave()
 				e.answer(r, o.Log)
+			case e.Queue != "":
+				_ = r.Respond(nil, nobody) // the connection may be gone
 			}
 		}), micro.WithEndpointSubject(e.Subject), queue)
 		if err != nil {
@@ -87,14 +99,14 @@ func Start(c *nats.Conn, o Options) (stop func(), err error) {
 	return stop, nil
 }
 
+// stopWithin is how long the broker is waited for when a service ends: until then it may send requests.
+const stopWithin = time.Second
+
+// nobody makes an answer what a broker answers where nobody listens: [nats.ErrNoResponders].
+var nobody = micro.WithHeaders(micro.Headers{"Status": {"503"}})
+
 // answer answers a request.
 func (e *Endpoint) answer(r micro.Request, log func(format string, args ...any)) {
-	if e.Check != nil {
-		if err := e.Check(r.Subject(), r.Reply()); err != nil {
-			log("%s: refused: %v", r.Subject(), err)
-			return
-		}
-	}
 	answer, failed := e.Handle(r.Data())
 	b, err := bytesOf(answer)
 	switch {

@@ -201,10 +201,10 @@ func (l *lab) ask(subject string, c wire.Control) wire.Outcome {
 	l.t.Helper()
 	c.Version = wire.Version
 	asker := l.connect()
-	// Servers are starting, or one that ends has taken the request with it: then it is asked again, as people do.
-	m, err := asker.Request(subject, wire.Encode(c), 10*time.Second)
-	for until := time.Now().Add(30 * time.Second); (errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrTimeout)) && time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
-		m, err = asker.Request(subject, wire.Encode(c), 10*time.Second)
+	// Servers are starting, or end.
+	m, err := asker.Request(subject, wire.Encode(c), 20*time.Second)
+	for until := time.Now().Add(30 * time.Second); errors.Is(err, nats.ErrNoResponders) && time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
+		m, err = asker.Request(subject, wire.Encode(c), 20*time.Second)
 	}
 	if err != nil {
 		l.t.Fatal(err)
