@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"time"
 
-	"meridian/clock"
 	"meridian/internal/experiment/file"
 	"meridian/internal/show"
 )
@@ -121,11 +120,11 @@ func (r *Report) clock(c *file.Check, out *CheckResult) {
 	excludes := int64(-1) // width at the tightest instant that excludes it
 	for _, k := range r.within(host.Map) {
 		// The host's stamp stands for some instant between the bounds: the later it is, the less the clock is ahead.
-		more := func(at clock.TimelineTime) int64 {
-			expected := int64(c.Clock.Ahead) + int64(math.Round(c.Clock.Fast*1e-6*float64(int64(at)-r.Run.BeganNs)))
-			return int64(k.HostNs) - int64(at) - expected
+		more := func(at int64) int64 {
+			expected := int64(c.Clock.Ahead) + int64(math.Round(c.Clock.Fast*1e-6*float64(at-r.Run.BeganNs)))
+			return int64(k.HostNs) - at - expected
 		}
-		l, h := more(*k.HighNs)-1, more(*k.LowNs)+1
+		l, h := more(int64(*k.HighNs))-1, more(int64(*k.LowNs))+1
 		if width := h - l; best < 0 || width < best {
 			best, low, high = width, l, h
 		}
