@@ -221,34 +221,48 @@ type texts struct {
 	left   int
 	needed []bool // which fields are written, of those that it has; all others are, too
 	b      []byte
-	ends   []int
+	ends   []textEnd
 	fields [][2]string
 }
 
+// textEnd is where the text of a field ends, by the field's number.
+type textEnd struct{ field, end int }
+
 // of returns the fields of an event, good until the next; without needed, their texts for longer. All texts are parts of one string.
 func (t *texts) of(fields []trace.Field, values *decoder) [][2]string {
-	t.b, t.ends, t.fields = t.b[:0], t.ends[:0], t.fields[:0]
+	t.write(fields, values)
+	return t.cut(fields)
+}
+
+// write writes the fields of an event one behind the other, with a 0 behind each.
+func (t *texts) write(fields []trace.Field, values *decoder) {
+	t.b, t.ends = t.b[:0], t.ends[:0]
 	for i := 0; len(values.b) > 0 && !values.bad; i++ {
 		v := values.value(0)
 		if v.Kind == trace.None || i < len(t.needed) && !t.needed[i] {
 			continue
 		}
-		field := &trace.Field{}
+		field := &unknownField
 		if i < len(fields) {
 			field = &fields[i]
-		} else {
-			field.Name = fmt.Sprintf("field %d", i+1)
 		}
 		begin := len(t.b)
 		t.b = field.Append(t.b, &v)
 		if len(t.b)-begin > longestText {
 			t.b = append(t.b[:begin+longestText], "..."...)
 		}
-		t.ends = append(t.ends, len(t.b))
+		t.ends = append(t.ends, textEnd{i, len(t.b)})
 		t.b = append(t.b, 0) // lest two halves of a letter be taken for one
-		t.fields = append(t.fields, [2]string{field.Name, ""})
 	}
 	t.left -= len(t.b)
+}
+
+// unknownField is one that a class does not have.
+var unknownField trace.Field
+
+// cut returns what was written by fields.
+func (t *texts) cut(fields []trace.Field) [][2]string {
+	t.fields = t.fields[:0]
 	all, begin := "", 0
 	if t.needed != nil { // a search looks at millions, and keeps none
 		all = unsafe.String(unsafe.SliceData(t.b), len(t.b))
@@ -256,12 +270,18 @@ func (t *texts) of(fields []trace.Field, values *decoder) [][2]string {
 		all = string(t.b)
 	}
 	valid := utf8.ValidString(all)
-	for i, end := range t.ends {
-		text := all[begin:end]
+	for _, x := range t.ends {
+		text := all[begin:x.end]
 		if !valid {
 			text = strings.ToValidUTF8(text, "\ufffd")
 		}
-		t.fields[i][1], begin = text, end+1
+		name := ""
+		if x.field < len(fields) {
+			name = fields[x.field].Name
+		} else {
+			name = fmt.Sprintf("field %d", x.field+1)
+		}
+		t.fields, begin = append(t.fields, [2]string{name, text}), x.end+1
 	}
 	return t.fields
 }

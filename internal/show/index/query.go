@@ -286,12 +286,22 @@ func (t *term) fulfils(value string) bool {
 	}
 }
 
+// hasLetter reports whether a folded text has a letter that fold makes of another.
+func hasLetter(folded string) bool {
+	for i := range len(folded) {
+		if folded[i]-'a' < 26 {
+			return true
+		}
+	}
+	return false
+}
+
 // contains reports whether s contains a folded text, as it is or folded.
 func contains(s, folded string) bool {
 	if len(s) < len(folded) {
 		return false
 	}
-	return strings.Contains(s, folded) || strings.Contains(fold(s), folded)
+	return strings.Contains(s, folded) || hasLetter(folded) && strings.Contains(fold(s), folded)
 }
 
 // holds reports whether the term holds for an event.

@@ -28,6 +28,10 @@ func TestPiecesOfASearchAreAllThatThereIs(t *testing.T) {
 		}
 		return 0, false
 	}
+	anywhere := func(e *index.Event, digits string) bool {
+		return slices.ContainsFunc(e.Fields, func(f [2]string) bool { return strings.Contains(f[1], digits) }) ||
+			strings.Contains(about.Classes[e.Class].Name, digits)
+	}
 	for query, holds := range map[string]func(e *index.Event) bool{
 		"request":  func(e *index.Event) bool { return about.Classes[e.Class].Name == "request" },
 		"len>1462": func(e *index.Event) bool { n, ok := field(e, "len"); return ok && n > 1462 },
@@ -38,6 +42,11 @@ func TestPiecesOfASearchAreAllThatThereIs(t *testing.T) {
 		"v1/item/4 id>4e9": func(e *index.Event) bool {
 			n, ok := field(e, "id")
 			return ok && n > 4e9 && strings.Contains(e.Fields[0][1], "v1/item/4")
+		},
+		"987":   func(e *index.Event) bool { return anywhere(e, "987") },
+		"98 77": func(e *index.Event) bool { return anywhere(e, "98") && anywhere(e, "77") },
+		"REQUEST 98 -77": func(e *index.Event) bool {
+			return about.Classes[e.Class].Name == "request" && anywhere(e, "98") && !anywhere(e, "77")
 		},
 		"nowhere":        func(*index.Event) bool { return false },
 		"path:nowhere":   func(*index.Event) bool { return false },

@@ -3,6 +3,7 @@ package index
 import (
 	"bytes"
 	"strings"
+	"unsafe"
 
 	"meridian/trace"
 )
@@ -21,7 +22,10 @@ type searcher struct {
 }
 
 // answer is what is known of all events of a class, and of a row where the query asks for it, before their fields are looked at.
-type answer struct{ known, decided, holds bool }
+type answer struct {
+	known, decided, holds bool
+	text                  string // lies in the fields of every event that is found; empty: not known
+}
 
 func newSearcher(x *corpus, q query) *searcher {
 	s := &searcher{x: x, q: q, reader: x.events.reader(), texts: texts{left: 1 << 62}, needed: make([][]bool, len(x.fields))}
@@ -144,13 +148,31 @@ func (s *searcher) holds(number int64, h *head, values *decoder) (bool, error) {
 	if a.decided {
 		return a.holds, nil
 	}
-	f := s.own(h.row, int(h.class))
 	s.texts.needed = s.needed[h.class]
-	f.fields = s.texts.of(s.x.fields[h.class], values)
+	s.texts.write(s.x.fields[h.class], values)
 	if values.bad {
 		return false, damaged("the fields of event %d cannot be read", number)
 	}
+	if a.text != "" && !contains(unsafe.String(unsafe.SliceData(s.texts.b), len(s.texts.b)), a.text) {
+		return false, nil
+	}
+	f := s.own(h.row, int(h.class))
+	f.fields = s.texts.cut(s.x.fields[h.class])
 	return s.q.matches(&f), nil
+}
+
+// inFields returns a text that lies in the fields of every event that the query finds, of those whose name, host and row are these.
+// It is empty if none is known, and where a byte that is none of a text's could become one.
+func (q query) inFields(f *found) (longest string) {
+	if len(q) != 1 {
+		return ""
+	}
+	for i := range q[0] {
+		if t := &q[0][i]; t.operator == ":" && !t.negated && len(t.text) > len(longest) && !strings.ContainsAny(t.text, "\x00\ufffd") && !t.some(f) {
+			longest = t.text
+		}
+	}
+	return longest
 }
 
 func (s *searcher) own(row, class int) found {
@@ -171,7 +193,7 @@ func (s *searcher) ask(h *head) answer {
 	if !a.known {
 		f := s.own(h.row, int(h.class))
 		*a = s.q.foresee(&f, s.x.fields[h.class])
-		a.known = true
+		a.known, a.text = true, s.q.inFields(&f)
 	}
 	return *a
 }
