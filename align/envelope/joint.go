@@ -91,6 +91,16 @@ func Joint(ctx context.Context, n *Network) (*Joined, error) {
 	if err := n.check(); err != nil {
 		return nil, fmt.Errorf("envelope: %w", err)
 	}
+	for _, most := range []float64{math.Inf(1), stiffWander} {
+		if j, err := joint(ctx, n, most); j != nil || err != nil {
+			return j, err
+		}
+	}
+	return nil, nil
+}
+
+// joint is Joint with stretches in which clocks bend by no more than most, per ns.
+func joint(ctx context.Context, n *Network, most float64) (*Joined, error) {
 	m := &jointModel{
 		model:   &model{curves: curves{columns: len(n.Clocks)}, exactness: 1e-6},
 		network: n, affines: make([]affine, len(n.Clocks)), origin: n.Clocks[n.Reference].First,
@@ -104,7 +114,7 @@ func Joint(ctx context.Context, n *Network) (*Joined, error) {
 	}
 	m.extent(m.edges)
 	for i, s := range n.Stretches {
-		m.stretches = append(m.stretches, bendsOf(s, m.affines[i], m.origin))
+		m.stretches = append(m.stretches, atMost(bendsOf(s, m.affines[i], m.origin), most))
 	}
 	bending{m.model}.leaveOut(m.knotsFor())
 	m.sigma = n.Sigma

@@ -67,6 +67,7 @@ func TestCurveDoesNotRunAwayWhereNothingBoundsItsBends(t *testing.T) {
 }
 
 func TestCurvesOfANetworkDoNotRunAwayWhereNothingBoundsTheirBends(t *testing.T) {
+	none := 0
 	for seed := range uint64(testneed.Cases(60)) {
 		r := rand.New(rand.NewPCG(seed, 22))
 		n := &envelope.Network{Sigma: []float64{1e-8, 1e-8, 1e-8}, Stretches: [][]envelope.Stretch{unknown, nil, nil}}
@@ -83,7 +84,8 @@ func TestCurvesOfANetworkDoNotRunAwayWhereNothingBoundsTheirBends(t *testing.T) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		if j == nil { // the estimates of pairs stay
+		if j == nil {
+			none++
 			continue
 		}
 		for c := range j.Curves {
@@ -91,5 +93,8 @@ func TestCurvesOfANetworkDoNotRunAwayWhereNothingBoundsTheirBends(t *testing.T) 
 				t.Errorf("seed %d: curve %d is off by %d ns", seed, c, off)
 			}
 		}
+	}
+	if none > testneed.Cases(60)/2 {
+		t.Errorf("no curves at all in %d cases", none)
 	}
 }

@@ -17,6 +17,17 @@ type Stretch struct {
 // bend is a stretch on the timeline.
 type bend struct{ from, to, wander float64 } // ns after the model's origin; per ns
 
+// stiffWander is what bends are tried with where the curves ran away, per ns: between knots it hides as little as messages do.
+const stiffWander = 1e-13
+
+// atMost returns bends none of which wanders more than the greatest.
+func atMost(bends []bend, greatest float64) []bend {
+	for i := range bends {
+		bends[i].wander = min(bends[i].wander, greatest)
+	}
+	return bends
+}
+
 // bending is a model where clocks bend more than their wander says.
 type bending struct{ *model }
 
