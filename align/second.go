@@ -56,6 +56,7 @@ func mergeSecondClocks(t *task, assumed bound.Assumption) mergedProblem {
 		x := secondClock{clock: i, first: j, problem: pair.Problem{
 			A: p.Clocks[j], B: c, AB: append(messages(p, j, i), chains(p, j, i)...), BA: messages(p, i, j),
 		}}
+		x.problem.Unsure = t.unsure(&x.problem, j, i)
 		x.estimate = pair.Cones(&x.problem)
 		if !t.method.linear {
 			low, high, ok := bound.New(&x.problem, assumed, t.bends(&x.problem, assumed)...).Curves(reachOf(spans[j], x.problem.A.First, x.problem.A.Last))
