@@ -150,12 +150,15 @@ func joint(ctx context.Context, n *Network, most float64) (*Joined, error) {
 		schedule{m.model}.minimise(false, 4, 27, 9, 3, 1)
 	}
 	bending{m.model}.bendSharply(6)
-	if b := (bending{m.model}); b.bent() && (b.ranAway() || b.early() > 2*early) {
+	if (bending{m.model}).ranAway() {
 		return nil, nil
 	}
 	j := &Joined{}
 	level, errors := m.levels(j)
 	j.Deviation = m.deviations(errors)
+	if b := (bending{m.model}); b.bent() && b.early() > 2*early {
+		return nil, nil
+	}
 	j.Routes = routesOf(m.edges, m.affines, m.origin)
 	base := m.x[n.Reference*m.knots : (n.Reference+1)*m.knots]
 	for i := range n.Clocks {
