@@ -3,7 +3,6 @@ package align
 import (
 	"slices"
 
-	"meridian/align/internal/curves"
 	"meridian/align/network"
 	"meridian/clock"
 	"meridian/trace"
@@ -126,59 +125,6 @@ func rising(c clock.Curve) clock.Curve {
 	for _, k := range c {
 		if n := len(out); clock.Valid(k.X) && clock.Valid(k.Y) && (n == 0 || k.X > out[n-1].X && k.Y >= out[n-1].Y) {
 			out = append(out, k)
-		}
-	}
-	return out
-}
-
-// within returns the estimate of a map, moved to the nearer bound where it leaves them: during the trace, from first to last, and beyond as
-// far as it or the bounds have corners. Between the trace and there it goes on as steep as before, since what moved it says
-// nothing of its rate. Where bounds cross it stays.
-func within(m *clock.Map, first, last clock.HostTime) clock.Curve {
-	hosts := []clock.HostTime{clock.Add(first, -curves.Outside), first, last, clock.Add(last, curves.Outside)}
-	for _, c := range []clock.Curve{m.Mid, m.Low, m.High} {
-		for _, k := range c {
-			hosts = append(hosts, k.X)
-		}
-	}
-	slices.Sort(hosts)
-	hosts = slices.Compact(hosts)
-	if !slices.ContainsFunc(hosts, func(h clock.HostTime) bool { return inside(m, h) != m.At(h) }) {
-		return m.Mid
-	}
-	during := hosts[slices.Index(hosts, first) : slices.Index(hosts, last)+1]
-	on := clock.Map{Mid: curves.Continue(moved(m, during), m.Mid), Low: m.Low, High: m.High}
-	for _, k := range on.Mid {
-		hosts = append(hosts, k.X)
-	}
-	slices.Sort(hosts)
-	return moved(&on, slices.Compact(hosts))
-}
-
-// inside returns the estimate of a map at an instant, or the nearer bound if it is outside of them.
-func inside(m *clock.Map, h clock.HostTime) clock.TimelineTime {
-	low, high, lowOK, highOK := m.Bounds(h)
-	v := m.At(h)
-	switch {
-	case lowOK && highOK && low > high:
-	case lowOK && v < low:
-		return low
-	case highOK && v > high:
-		return high
-	}
-	return v
-}
-
-// moved returns the curve through the estimate of a map at some instants, in order, moved inside its bounds.
-func moved(m *clock.Map, hosts []clock.HostTime) clock.Curve {
-	out := make(clock.Curve, 0, len(hosts))
-	for _, h := range hosts {
-		v := inside(m, h)
-		if n := len(out); n > 0 {
-			v = max(v, out[n-1].Y)
-		}
-		if clock.Valid(h) && clock.Valid(v) {
-			out = append(out, clock.Knot{X: h, Y: v})
 		}
 	}
 	return out

@@ -22,8 +22,9 @@ import (
 
 // freeClocks is a problem some of whose clocks have a free one.
 type freeClocks struct {
-	recorded *trace.Problem // as given
-	exact    *trace.Problem // on the free clocks, by Free's estimate
+	recorded *trace.Problem    // as given
+	exact    *trace.Problem    // on the free clocks, by Free's estimate
+	inverse  []clock.PairCurve // of each clock, from its free clock to its stamps; nil where the stamps are that
 }
 
 // newFreeClocks returns nil if no clock has a free one.
@@ -31,7 +32,12 @@ func newFreeClocks(p *trace.Problem) *freeClocks {
 	if !slices.ContainsFunc(p.Clocks, func(c trace.Clock) bool { return c.Free != nil }) {
 		return nil
 	}
-	f := &freeClocks{recorded: p}
+	f := &freeClocks{recorded: p, inverse: make([]clock.PairCurve, len(p.Clocks))}
+	for i, c := range p.Clocks {
+		if c.Free != nil {
+			f.inverse[i] = c.Free.Mid.Inverse()
+		}
+	}
 	// A nanosecond more and less, since rounding must invert no message when the maps are put together.
 	f.exact = f.moved(
 		func(m *clock.PairMap, stamp clock.HostTime, _ int64) clock.HostTime {
@@ -126,7 +132,7 @@ func (t *task) unsure(p *pair.Problem, a, b int) func(clock.HostTime) int64 {
 		if m == nil {
 			return func(clock.HostTime) int64 { return 0 }
 		}
-		back := m.Mid.Inverse()
+		back := t.free.inverse[c]
 		return func(at clock.HostTime) int64 {
 			stamp := back.At(at, clock.Nearest)
 			return clock.Sub(m.High.At(stamp, clock.Up), m.Low.At(stamp, clock.Down))
@@ -156,8 +162,8 @@ func (f *freeClocks) of(c int) *clock.PairMap { return f.recorded.Clocks[c].Free
 
 // back returns the stamp that a clock has when its free clock shows an instant.
 func (f *freeClocks) back(c int, at clock.HostTime) clock.HostTime {
-	if m := f.of(c); m != nil {
-		return m.Mid.Inverse().At(at, clock.Nearest)
+	if f.of(c) != nil {
+		return f.inverse[c].At(at, clock.Nearest)
 	}
 	return at
 }
@@ -186,7 +192,7 @@ func (f *freeClocks) pair(x *Pair) {
 	a, b := f.of(x.A), f.of(x.B)
 	e := &x.Estimate
 	if a != nil {
-		back := a.Mid.Inverse()
+		back := f.inverse[x.A]
 		onA := func(at clock.HostTime) clock.HostTime { return back.At(at, clock.Nearest) }
 		e.First, e.Last = onA(e.First), onA(e.Last)
 		e.Deviation = slices.Clone(e.Deviation)
@@ -230,7 +236,7 @@ func (f *freeClocks) solution(s *Solution) *Solution {
 			h.Spread, h.Bounded = pair.SpreadOf(&out.Maps[i], c.First, c.Last)
 		}
 		h.Outside = quality.OutsideOf(f.recorded, &out.Maps[i], i, c.First, c.Last)
-		back := m.Mid.Inverse()
+		back := f.inverse[i]
 		h.Deviation = slices.Clone(h.Deviation)
 		for k := range h.Deviation {
 			h.Deviation[k].Host = back.At(h.Deviation[k].Host, clock.Nearest)

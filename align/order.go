@@ -58,7 +58,11 @@ func (b *Bounded) Order(ctx context.Context) (*Ordered, error) {
 
 // Tree returns the timelines of the problem's clocks. They are final, unless [Ordered.Reconsider] returns a stage.
 // The tree is read only: all stages share its curves.
-func (o *Ordered) Tree() *network.Tree { return o.task().treeOf(o.tree) }
+func (o *Ordered) Tree() *network.Tree {
+	tree := o.task().treeOf(o.tree)
+	o.task().settle(tree)
+	return tree
+}
 
 // Reconsider returns the first stage again for a problem with fewer steps, if the aligned pieces show that some steps of
 // clocks are none. It returns nil if they confirm all steps, which is the rule.

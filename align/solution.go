@@ -107,6 +107,7 @@ func (o *Ordered) Solution(ctx context.Context) (*Solution, error) {
 		s = t.free.solution(s)
 		s.Divided = nil // its stamps would be the counters'
 	}
+	t.settle(s.Tree)
 	return s, nil
 }
 

@@ -21,26 +21,38 @@ const roundTripLevel, minBlockLevels = 3, 4
 // room is less than in any block. Where the rooms are smaller than elsewhere and differ by far more, the clock bends in many of
 // them, and what holds elsewhere counts.
 //
-// What stamps that are not exact add to round trips is known and changes over a trace: it is taken off first.
+// What stamps that are not exact may add to round trips is known and changes over a trace. Rooms are asked with it and without it, and what is
+// less counts: the truth moves inside of what stamps may mean, so that a room may be lengthened by less.
 func (f *finder) findRoundTrips(p *pair.Problem) {
 	level := min(roundTripLevel, max(len(f.ceilings)-minBlockLevels, 0))
 	f.blocks = level
-	f.roundTrip = make([]float64, f.ceilings[level].len())
-	rooms, added := make([]float64, len(f.roundTrip)), f.unsure(p)
+	rooms := make([]float64, f.ceilings[level].len())
 	rate := f.Corridor.steepest(0, 0)
 	for i := range rooms {
-		rooms[i] = room(f.ceilings[level].of(i, i+1), f.floors[level].of(i, i+1), rate, math.Inf(-1)) - added[i]
+		rooms[i] = room(f.ceilings[level].of(i, i+1), f.floors[level].of(i, i+1), rate, math.Inf(-1))
 	}
 	single := singles{finder: f, known: make([]int8, len(rooms))}
+	f.roundTrip = f.leastRooms(rooms, make([]float64, len(rooms)), &single)
+	if p.Unsure == nil {
+		return
+	}
+	for i, least := range f.leastRooms(rooms, f.unsure(p), &single) {
+		f.roundTrip[i] = min(f.roundTrip[i], max(least, 0))
+	}
+}
+
+// leastRooms returns for each block the least of the rooms around it, less what was added to them, and with what was added to its own.
+func (f *finder) leastRooms(rooms, added []float64, single *singles) []float64 {
+	out := make([]float64, len(rooms))
 	// The low quantile and how far it lies below the median, of each stretch of blocks.
 	lows, spreads := make([]float64, 0, len(rooms)/roundTripReach+1), make([]float64, 0, len(rooms)/roundTripReach+1)
 	var around []float64
 	for i := 0; i < len(rooms); i += roundTripReach {
 		from, to := max(i-roundTripReach, 0), min(i+2*roundTripReach, len(rooms))
 		around = around[:0]
-		for _, r := range rooms[from:to] {
+		for k, r := range rooms[from:to] {
 			if r > 0 && !math.IsInf(r, 1) {
-				around = append(around, r)
+				around = append(around, r-added[from+k])
 			}
 		}
 		slices.Sort(around)
@@ -49,7 +61,7 @@ func (f *finder) findRoundTrips(p *pair.Problem) {
 			low = around[min(max(1, n/8), n-1)]
 			spread = max(around[n/2]-low, 0)
 			for k := from; k < to; k++ {
-				if r := rooms[k]; r > low/2 && r < low && single.supports(level, k, r+added[k]) {
+				if r := rooms[k] - added[k]; r > low/2 && r < low && single.supports(f.blocks, k, rooms[k]) {
 					low = r
 				}
 			}
@@ -58,27 +70,31 @@ func (f *finder) findRoundTrips(p *pair.Problem) {
 	}
 	usual, usualSpread := median(lows), median(spreads)
 	for k, low := range lows {
-		least := max(low-spreads[k], 0)
-		if elsewhere := max(usual-usualSpread, 0); least < elsewhere && spreads[k] > 2*usualSpread {
+		least := low - spreads[k]
+		if elsewhere := usual - usualSpread; least < elsewhere && spreads[k] > 2*usualSpread {
 			least = elsewhere // the clock bends in many of these blocks
 		}
 		for i := k * roundTripReach; i < min((k+1)*roundTripReach, len(rooms)); i++ {
-			f.roundTrip[i] = least + added[i]
+			out[i] = max(least+added[i], 0)
 		}
 	}
+	return out
 }
 
-// unsure returns for each block what stamps that are not exact add to a round trip in it at least, ns.
+// unsure returns for each block by how much stamps that are not exact may lengthen a round trip in it at least, ns: at its messages, and
+// at the borders of its cells.
 func (f *finder) unsure(p *pair.Problem) []float64 {
-	out := make([]float64, len(f.roundTrip))
-	if p.Unsure == nil {
-		return out
-	}
+	ceilings, floors := &f.ceilings[f.blocks], &f.floors[f.blocks]
+	out := make([]float64, ceilings.len())
 	for i := range out {
-		from, to := i<<f.blocks, min((i+1)<<f.blocks, len(f.wander))
 		least := int64(math.MaxInt64)
-		for cell := from; cell <= to; cell++ {
+		for cell := i << f.blocks; cell <= min((i+1)<<f.blocks, len(f.wander)); cell++ {
 			least = min(least, p.Unsure(f.instant(f.first+float64(cell)*f.cell)))
+		}
+		for _, corners := range [...][]point{ceilings.of(i, i+1), floors.of(i, i+1)} {
+			for _, q := range corners {
+				least = min(least, p.Unsure(f.instant(q.x)))
+			}
 		}
 		out[i] = float64(max(least, 0))
 	}
