@@ -2,6 +2,7 @@ package align
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -211,6 +212,50 @@ func TestStampsThatAreKnownBetterForAWhileShowNoSlew(t *testing.T) {
 		for i := range s.Maps {
 			if low, high, _, _ := s.Maps[i].Bounds(to / 2); low > to/2 || high < to/2 || high-low > 12_000 {
 				t.Errorf("seed %d: clock %d is known to %d and %d ns", seed, i, int64(low-to/2), int64(high-to/2))
+			}
+		}
+	}
+}
+
+// TestTruthThatMovesInsideOfWhatStampsMayMeanShowsNoSlew aligns hosts whose clocks are known to 40 µs, with the truth now at one end and now at the
+// other of what a stamp may mean: round trips are lengthened by less than that, and differently each time.
+func TestTruthThatMovesInsideOfWhatStampsMayMeanShowsNoSlew(t *testing.T) {
+	const to, e = 30_000_000_000, 40_000
+	for seed := range uint64(testneed.Cases(20)) {
+		random := rand.New(rand.NewPCG(seed, 9))
+		p := &trace.Problem{}
+		for _, name := range []string{"a", "b"} {
+			var m clock.PairMap
+			for at := int64(0); at <= to+2_020_000_000; at += 20_000_000 + random.Int64N(2_000_000_000) {
+				off := random.Int64N(2*e+1) - e
+				m.Mid = append(m.Mid, clock.PairKnot{X: clock.HostTime(at), Y: clock.HostTime(at + off)})
+				m.Low = append(m.Low, clock.PairKnot{X: clock.HostTime(at), Y: clock.HostTime(at + off - e)})
+				m.High = append(m.High, clock.PairKnot{X: clock.HostTime(at), Y: clock.HostTime(at + off + e)})
+			}
+			p.Clocks = append(p.Clocks, trace.Clock{Name: name, Host: name, Granularity: 1, Last: to, Free: &m})
+		}
+		gap := int64(5_000_000 << random.IntN(6))
+		for a := range p.Clocks {
+			c := trace.Channel{From: a, To: 1 - a}
+			for at := int64(1_000_000); at < to-1_000_000; at += random.Int64N(2 * gap) {
+				c.Messages = append(c.Messages, trace.Message{Sent: clock.HostTime(at), Received: clock.HostTime(at + 1_000 + int64(random.ExpFloat64()*1_000))})
+			}
+			p.Channels = append(p.Channels, c)
+		}
+		s, err := Solve(context.Background(), p, Options{Reference: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range s.Pairs[0].Stretches {
+			if math.IsInf(x.Wander, 1) || x.Steep {
+				t.Errorf("seed %d: clocks that nobody steers were slewed: %+v", seed, x)
+			}
+		}
+		for at := clock.HostTime(0); at <= to; at += to / 100 {
+			// The timeline is the free clock of a: it shows what a's stamps may mean.
+			low, high, lowOK, highOK := s.Maps[1].Bounds(at)
+			if truth := clock.TimelineTime(at); !lowOK || !highOK || low > truth || high < truth || high-low > 20*e {
+				t.Fatalf("seed %d: at %d b is known to %d and %d ns", seed, at, int64(low-truth), int64(high-truth))
 			}
 		}
 	}
