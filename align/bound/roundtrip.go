@@ -37,7 +37,7 @@ func (f *finder) findRoundTrips(p *pair.Problem) {
 		return
 	}
 	for i, least := range f.leastRooms(rooms, f.unsure(p), &single) {
-		f.roundTrip[i] = min(f.roundTrip[i], max(least, 0))
+		f.roundTrip[i] = min(f.roundTrip[i], least)
 	}
 }
 
