@@ -11,6 +11,9 @@ import (
 	"meridian/align/pair"
 )
 
+// maxRounding limits by which factor the wander of a stretch may exceed the assumed one by rounding: it was scaled to ns and back.
+const maxRounding = 1 + 1e-9
+
 // tally is the stretches of one kind.
 type tally struct {
 	pairs  []string // that have some
@@ -47,9 +50,10 @@ func (f *findings) warnOfStretches() {
 		x := &f.Solution.Pairs[i]
 		name := f.Clocks[x.A].Name + " and " + f.Clocks[x.B].Name
 		for _, s := range x.Stretches {
-			if math.IsInf(s.Wander, 1) {
+			switch {
+			case math.IsInf(s.Wander, 1):
 				slewed.add(name, s)
-			} else {
+			case s.Wander > f.Solution.Assumed.Wander*maxRounding: // one that is only steep keeps the assumed wander
 				bent.add(name, s)
 				greatest = max(greatest, s.Wander)
 			}

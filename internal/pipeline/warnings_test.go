@@ -41,3 +41,23 @@ func TestStepsAndStretchesAreSaidInOneLineEach(t *testing.T) {
 		t.Errorf("the assumption is %q", a.Report.Assumption)
 	}
 }
+
+func TestStretchesThatAreOnlySteepAreNotSaidToWander(t *testing.T) {
+	for _, wander := range []float64{30, 0.7, 1e-3, 12345.678} {
+		s := &align.Solution{
+			Assumed: bound.Assumption{Wander: wander, Epsilon: 100, MaxSkew: 500},
+			Pairs:   []align.Pair{{A: 0, B: 1, Stretches: []bound.Stretch{{From: 0, To: 5e9, Wander: math.Nextafter(wander, math.Inf(1)), Steep: true}}}},
+		}
+		a := &Aligned{Matched: twoLists().Matched, Solution: s, Report: &show.Report{Assumption: "smooth"}}
+		f := &findings{Aligned: a, warnings: new(trace.Warnings)}
+		f.warnOfStretches()
+		want := []string{"a and b: their skew is more than the assumed 500 ppm (1 stretch of 5s); no greatest skew is assumed there; state one with --max-skew"}
+		if got := f.warnings.Lines(); !slices.Equal(got, want) {
+			t.Errorf("wander %g: %q, not %q", wander, got, want)
+		}
+		const words = "smooth; but steeper in 1 stretch of 5s of a and b; and no clock ran off and came back between two messages of one direction"
+		if a.Report.Assumption != words {
+			t.Errorf("wander %g: the assumption is %q", wander, a.Report.Assumption)
+		}
+	}
+}
