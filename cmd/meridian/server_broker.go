@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -90,7 +91,7 @@ func (f *brokerFlags) connect(ctx context.Context, name string, say func(format 
 				return nil, nil, nil, err
 			}
 			if until := o.TLS.Certificates[0].Leaf.NotAfter; time.Until(until) < expiresSoon {
-				say("warning: the broker's certificate is valid until %s: make another by 'meridian server init --renew'", until.Format(time.DateOnly))
+				say("warning: the broker's certificate is valid until %s: make another by 'meridian server init --renew --dir %s'", until.Format(time.DateOnly), f.keys.ServerDir())
 			}
 		}
 		b, err := broker.Start(o)
@@ -127,7 +128,10 @@ func (f *brokerFlags) url(c *nats.Conn) string {
 
 // agentFlags are those of agents that find the broker.
 func (f *brokerFlags) agentFlags(c *nats.Conn) string {
-	if f.key != nil {
+	switch {
+	case f.keys != nil:
+		return fmt.Sprintf("--invite FILE ('meridian server invite HOST --dir %s' makes it)", f.keys.ServerDir())
+	case f.key != nil:
 		return "--invite FILE ('meridian server invite HOST' makes it)"
 	}
 	return "--server " + f.url(c)

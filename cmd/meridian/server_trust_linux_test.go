@@ -90,7 +90,7 @@ func TestAgentsByInvitationAreStoredAndARevokedOneIsRefused(t *testing.T) {
 	for until := time.Now().Add(time.Minute); !strings.Contains(out, problem) && time.Now().Before(until); {
 		out = k.command(append([]string{"server", "sessions"}, operator...)...)
 	}
-	if strings.Count(out, problem) != 1 || !strings.Contains(out, "'meridian server invite db' makes another") {
+	if strings.Count(out, problem) != 1 || !strings.Contains(out, "'meridian server invite db --dir "+k.keys+"' makes another") {
 		t.Errorf("%s", out)
 	}
 	fetch := exec.Command("meridian", append([]string{"server", "fetch", "night", "-q", "-o", filepath.Join(k.dir, "brought")}, operator...)...)

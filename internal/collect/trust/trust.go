@@ -144,7 +144,7 @@ func Open(dir string) (*Trust, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("%s is no directory: move it away, and run 'meridian server init'", t.dir)
+		return nil, fmt.Errorf("%s is no directory: move it away, and run 'meridian server init --dir %s'", t.dir, dir)
 	}
 	return t, nil
 }
@@ -153,6 +153,9 @@ func (t *Trust) path(file string) string { return filepath.Join(t.dir, file) }
 
 // Dir returns the directory.
 func (t *Trust) Dir() string { return t.dir }
+
+// ServerDir returns the directory of the server, as --dir takes it.
+func (t *Trust) ServerDir() string { return filepath.Dir(t.dir) }
 
 // ServerKey returns the file with the key of the server.
 func (t *Trust) ServerKey() string { return t.path(serverFile) }
@@ -167,7 +170,7 @@ func (t *Trust) Certificate() (certificate, key string) { return t.path(tlsFile)
 func (t *Trust) TLS() (*tls.Config, error) {
 	c, err := tls.LoadX509KeyPair(t.path(tlsFile), t.path(tlsKeyFile))
 	if err != nil {
-		return nil, fmt.Errorf("the broker's certificate in %s: %w: make it anew by 'meridian server init --renew'", t.dir, err)
+		return nil, fmt.Errorf("the broker's certificate in %s: %w: make it anew by 'meridian server init --renew --dir %s'", t.dir, err, t.ServerDir())
 	}
 	return &tls.Config{Certificates: []tls.Certificate{c}, MinVersion: tls.VersionTLS13}, nil
 }
@@ -211,7 +214,7 @@ func (t *Trust) Invite(host string, servers []string, write func([]byte) (undo f
 
 func (t *Trust) invite(l *list, host string, servers []string, write func([]byte) (undo func() error, err error)) error {
 	if l.find(host) >= 0 {
-		return fmt.Errorf("host %s is invited already: to make a new key for it, revoke the old one by 'meridian server revoke %s'", host, host)
+		return fmt.Errorf("host %s is invited already: to make a new key for it, revoke the old one by 'meridian server revoke %s --dir %s'", host, host, t.ServerDir())
 	}
 	if len(servers) == 0 {
 		servers = l.Servers
@@ -276,9 +279,9 @@ func (t *Trust) Lacking() func(host string) string {
 		case err != nil || known[host]:
 			return ""
 		case revoked:
-			return fmt.Sprintf("its key was revoked at %s: 'meridian server invite %s' makes another", since.Format(time.RFC3339), host)
+			return fmt.Sprintf("its key was revoked at %s: 'meridian server invite %s --dir %s' makes another", since.Format(time.RFC3339), host, t.ServerDir())
 		}
-		return fmt.Sprintf("it has no key: 'meridian server invite %s' makes one", host)
+		return fmt.Sprintf("it has no key: 'meridian server invite %s --dir %s' makes one", host, t.ServerDir())
 	}
 }
 
