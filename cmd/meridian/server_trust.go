@@ -68,6 +68,9 @@ func (f *serverInitFlags) run(cmd *cobra.Command) error {
 	if f.port < 0 || f.port > 65535 {
 		return wrong("--port %d: write a number from 1 to 65535", f.port)
 	}
+	if err := checkServerDir(f.dir); err != nil {
+		return err
+	}
 	o := trust.Options{Port: f.port, Now: time.Now()}
 	if f.names != "" {
 		o.Names = strings.Split(f.names, ",")
@@ -139,8 +142,19 @@ func printConfiguration(cmd *cobra.Command, t *trust.Trust) error {
 	return broker.WriteConfiguration(cmd.OutOrStdout(), users, certificate, key)
 }
 
+// checkServerDir refuses a file where a server's directory is wanted. A directory that is not there yet is made later.
+func checkServerDir(dir string) error {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return wrong("--dir %s: this is a file; name the directory that stores traces, or one that is not there yet", dir)
+	}
+	return nil
+}
+
 // openTrust returns the keys of a server, which has some.
 func openTrust(dir string) (*trust.Trust, error) {
+	if err := checkServerDir(dir); err != nil {
+		return nil, err
+	}
 	t, err := trust.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: make keys by 'meridian server init --dir %s'", err, dir)
