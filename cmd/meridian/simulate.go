@@ -156,6 +156,9 @@ func (f *simulateFlags) scenario(changed func(flag string) bool) (sim.Scenario, 
 	if f.duration <= 0 {
 		return s, wrong("--duration %v: want a time above 0", f.duration)
 	}
+	if f.hosts == 0 {
+		return s, wrong("--hosts 0: no host would send; want 2 or more")
+	}
 	if f.rate == 0 {
 		return s, wrong("--rate 0: nothing would be sent")
 	}
