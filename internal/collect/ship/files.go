@@ -1,6 +1,7 @@
 package ship
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -252,10 +253,12 @@ func (d *directory) readMetadata() error {
 		return err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxMetadata+1))
-	if err != nil {
+	// Metadata grows with each program that was recorded, and is read whenever one comes: room for all of it is made at once.
+	b := bytes.NewBuffer(make([]byte, 0, min(info.Size(), maxMetadata)+bytes.MinRead))
+	if _, err := b.ReadFrom(io.LimitReader(f, maxMetadata+1)); err != nil {
 		return err
 	}
+	data := b.Bytes()
 	if len(data) > maxMetadata {
 		return errors.New(path + ": its metadata is too large to be sent: more than 8 MiB")
 	}
