@@ -90,9 +90,6 @@ func (f *serverFlags) run(cmd *cobra.Command) (err error) {
 	if min(f.limits.Hosts, f.limits.Files, f.limits.AllFiles, f.limits.Sessions) < 1 || f.limits.Bytes < 1 {
 		return wrong("--max-hosts, --max-bytes, --max-files, --max-files-of-host and --max-sessions must be 1 or more")
 	}
-	if err := checkServerDir(f.dir); err != nil {
-		return err
-	}
 	if f.name == "" {
 		if f.name, err = os.Hostname(); err != nil {
 			return fmt.Errorf("this host's name: %w: give --name", err)

@@ -49,6 +49,9 @@ func (f *brokerFlags) check(dir string, say func(format string, args ...any)) (e
 	if f.limits.PerKey < 1 {
 		return wrong("--max-connections-of-key %d: write a number of 1 or more", f.limits.PerKey)
 	}
+	if err := checkServerDir(dir); err != nil {
+		return err
+	}
 	if f.keys, err = trust.Open(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -71,7 +74,7 @@ func (f *brokerFlags) check(dir string, say func(format string, args ...any)) (e
 	case open != nil && f.insecure:
 		say("warning: --insecure: everybody who reaches %s may send and read traces, and nothing is encrypted", f.listen)
 	}
-	return nil
+	return broker.CheckFree(f.listen) // before a directory is made
 }
 
 // expiresSoon is when a certificate is to be made anew.

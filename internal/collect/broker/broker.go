@@ -82,13 +82,16 @@ type Broker struct {
 
 // Start starts a broker that listens at an address.
 func Start(o Options) (*Broker, error) {
+	if err := CheckFree(o.Listen); err != nil {
+		return nil, err
+	}
 	host, port, err := net.SplitHostPort(o.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("listen address %q: %w", o.Listen, err)
+		return nil, err
 	}
 	number, err := strconv.Atoi(port)
-	if err != nil || number < 0 || number > 65535 {
-		return nil, fmt.Errorf("listen address %q: %q is no port: write a number from 0 to 65535", o.Listen, port)
+	if err != nil {
+		return nil, err
 	}
 	b := &Broker{o: o, port: number, stop: make(chan struct{}), ended: make(chan struct{})}
 	options, err := b.options(host)
@@ -106,7 +109,7 @@ func Start(o Options) (*Broker, error) {
 	go b.watchConnections()
 	if !b.s.ReadyForConnections(startWithin) {
 		b.Close()
-		return nil, errors.New("the broker does not listen at " + o.Listen + ": is the port in use?")
+		return nil, fmt.Errorf("listen address %q: the broker did not listen within %v: start it again", o.Listen, startWithin)
 	}
 	b.port = b.s.Addr().(*net.TCPAddr).Port
 	return b, nil
