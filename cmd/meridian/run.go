@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -173,8 +174,14 @@ func (f *runFlags) read(cmd *cobra.Command, name string) (*file.Experiment, erro
 		o.Base = baseName(name)
 		text, err = os.ReadFile(name)
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+	case name == "-" || f.repeatFrom != "": // not what the user named
 		return nil, err
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, wrong("%s: no such file; name an experiment file, or make one: meridian run --new >experiment.yaml", name)
+	default:
+		return nil, wrong("%v; name an experiment file that can be read", err)
 	}
 	e, err := file.Read(text, o)
 	var problems file.Problems

@@ -33,7 +33,9 @@ func (f *runFlags) experiment(cmd *cobra.Command, e *file.Experiment, name strin
 	if err := os.MkdirAll(filepath.Dir(f.dir), 0o777); err != nil {
 		return err
 	}
-	if err := os.Mkdir(f.dir, 0o777); err != nil {
+	if err := os.Mkdir(f.dir, 0o777); errors.Is(err, fs.ErrExist) {
+		return wrong("%s exists, and results are not overwritten: remove it or name another with -o", f.dir)
+	} else if err != nil {
 		return fmt.Errorf("directory of the results: %w", err)
 	}
 	dir, err := filepath.Abs(f.dir)
