@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -68,7 +70,9 @@ func (f *clockServeFlags) run(cmd *cobra.Command) error {
 	err = recordProbes(cmd.Context(), f.dir, &f.warnings, func(ctx context.Context, record func(probe.Event)) error {
 		o.Record = record
 		s, err := probe.Listen(ctx, address, o)
-		if err != nil {
+		if failed := (*net.OpError)(nil); errors.As(err, &failed) && failed.Op == "listen" {
+			return fmt.Errorf("cannot listen on %s: %w; choose another with --listen", address, failed.Err)
+		} else if err != nil {
 			return err
 		}
 		ctx, end := context.WithCancel(ctx)
