@@ -88,6 +88,7 @@ func (f *clockWatchFlags) run(cmd *cobra.Command, args []string) error {
 	var unbounded []string
 	err = f.ask(o, targets, f.metrics, nil, func(ctx context.Context, s *synchroniser.Synchroniser) error {
 		screen := newScreen(cmd.OutOrStdout())
+		hints := &unansweredHints{begun: time.Now(), told: make(map[string]bool)}
 		tick := time.NewTicker(f.interval)
 		defer tick.Stop()
 		for more := true; more; {
@@ -100,8 +101,14 @@ func (f *clockWatchFlags) run(cmd *cobra.Command, args []string) error {
 				continue
 			case <-tick.C:
 			}
-			if err := f.show(screen, s); err != nil {
+			due := hints.due(s)
+			if err := f.show(screen, s, due); err != nil {
 				return err
+			}
+			if !screen.live { // otherwise they are drawn below the table
+				for _, line := range hints.untold(due) {
+					f.say(cmd, "%s", line)
+				}
 			}
 		}
 		unbounded = withoutBound(s)
@@ -115,8 +122,46 @@ func (f *clockWatchFlags) run(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// show prints what is known of all hosts.
-func (f *clockWatchFlags) show(screen *screen, s *synchroniser.Synchroniser) error {
+// answersWithin is how long a host may leave all questions without an answer before the reason is asked for.
+const answersWithin = 3 * time.Second
+
+// unansweredHints say of hosts that have never answered what to look at.
+type unansweredHints struct {
+	begun time.Time
+	told  map[string]bool
+}
+
+// due returns a line for each host that has not answered for too long.
+func (u *unansweredHints) due(s *synchroniser.Synchroniser) (lines []string) {
+	if time.Since(u.begun) < answersWithin {
+		return nil
+	}
+	for i := range s.Hosts() {
+		if x := s.At(i); x.Answered == 0 {
+			lines = append(lines, noAnswer(x))
+		}
+	}
+	return lines
+}
+
+// untold returns the lines that it has not returned before.
+func (u *unansweredHints) untold(lines []string) (untold []string) {
+	for _, line := range lines {
+		if !u.told[line] {
+			u.told[line] = true
+			untold = append(untold, line)
+		}
+	}
+	return untold
+}
+
+// noAnswer says what to look at where a host has never answered.
+func noAnswer(x synchroniser.State) string {
+	return x.Name + ": no answer from " + x.Address + " (is 'meridian clock serve' running there, with the same key?)"
+}
+
+// show prints what is known of all hosts. A terminal has the hints below the table.
+func (f *clockWatchFlags) show(screen *screen, s *synchroniser.Synchroniser, hints []string) error {
 	var table show.ClockTable
 	for i := range s.Hosts() {
 		table = append(table, clockState(s.At(i), s.Rate(i)))
@@ -136,6 +181,9 @@ func (f *clockWatchFlags) show(screen *screen, s *synchroniser.Synchroniser) err
 			return err
 		}
 		fmt.Fprintln(&out, exchanged(s.Stats(), "done"))
+		for _, line := range hints {
+			fmt.Fprintln(&out, line)
+		}
 		return screen.draw(out.String())
 	}
 	for _, c := range table {
@@ -153,7 +201,7 @@ func withoutBound(s *synchroniser.Synchroniser) (without []string) {
 		switch x := s.At(i); {
 		case x.Bounded():
 		case x.Answered == 0:
-			without = append(without, x.Name+": no answer from "+x.Address+" (is 'meridian clock serve' running there, with the same key?)")
+			without = append(without, noAnswer(x))
 		case x.Silent:
 			without = append(without, x.Name+": it does not answer any more")
 		default:
