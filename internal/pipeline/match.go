@@ -78,7 +78,11 @@ func Match(ctx context.Context, set *input.Set, o MatchOptions, w *trace.Warning
 	}
 	j.settleGranularity(&o)
 	j.settleSteering(w)
-	return j.Matched, j.checkNames(&o)
+	if err := j.checkNames(&o); err != nil {
+		return nil, err
+	}
+	warnOfUnseen(o.Addresses, set, w)
+	return j.Matched, nil
 }
 
 // ownAddresses returns the addresses of each host: those that the user gave and, of the others, those that recorders saw on
