@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -167,7 +168,7 @@ func printRequests(w io.Writer, t *view.Timeline, list *view.RequestList) error 
 		if err != nil {
 			return err
 		}
-		row := []string{r.Name, a.Hosts[a.Rows[r.Client].Host].Name, a.Hosts[a.Rows[r.Server].Host].Name, r.Kind, number(int64(a.Origin) + r.Begin), number(r.Total), number(r.Beyond)}
+		row := []string{r.Name, cmp.Or(r.ClientAddress, a.Hosts[a.Rows[r.Client].Host].Name), cmp.Or(r.ServerAddress, a.Hosts[a.Rows[r.Server].Host].Name), r.Kind, number(int64(a.Origin) + r.Begin), number(r.Total), number(r.Beyond)}
 		switch {
 		case r.Overlapping:
 			row = append(row, "", "", "", "", "", "", "", "", "overlapping", "")
@@ -218,7 +219,7 @@ func printRequestsJSON(w io.Writer, t *view.Timeline, list *view.RequestList) er
 			LongestBeyond string          `json:"longest_beyond"`
 			Path          *view.Path      `json:"path"`
 			Rows          map[int]rowName `json:"rows"` // of the path's pieces
-		}{hosts(p.Request.Client), hosts(p.Request.Server), int64(a.Origin), causeNames(t, p, p.Total), causeNames(t, p, p.Beyond), p, rows})
+		}{cmp.Or(p.Request.ClientAddress, hosts(p.Request.Client)), cmp.Or(p.Request.ServerAddress, hosts(p.Request.Server)), int64(a.Origin), causeNames(t, p, p.Total), causeNames(t, p, p.Beyond), p, rows})
 		if err != nil {
 			return err
 		}
@@ -228,6 +229,8 @@ func printRequestsJSON(w io.Writer, t *view.Timeline, list *view.RequestList) er
 
 func printGroups(w io.Writer, t *view.Timeline, list *view.RequestList, asJSON bool) error {
 	hosts := t.About().Hosts
+	client := func(g *view.RequestGroup) string { return cmp.Or(g.ClientAddress, hosts[g.Client].Name) }
+	server := func(g *view.RequestGroup) string { return cmp.Or(g.ServerAddress, hosts[g.Server].Name) }
 	if asJSON {
 		out := json.NewEncoder(w)
 		for _, g := range list.Groups {
@@ -235,7 +238,7 @@ func printGroups(w io.Writer, t *view.Timeline, list *view.RequestList, asJSON b
 				Name, Client, Server string
 				Count                int
 				P50, P90, P99, Most  int64
-			}{g.Name, hosts[g.Client].Name, hosts[g.Server].Name, g.Count, g.P50, g.P90, g.P99, g.Most}); err != nil {
+			}{g.Name, client(&g), server(&g), g.Count, g.P50, g.P90, g.P99, g.Most}); err != nil {
 				return err
 			}
 		}
@@ -244,7 +247,7 @@ func printGroups(w io.Writer, t *view.Timeline, list *view.RequestList, asJSON b
 	out := csv.NewWriter(w)
 	_ = out.Write([]string{"name", "client", "server", "requests", "p50_ns", "p90_ns", "p99_ns", "most_ns"}) // Flush has the error
 	for _, g := range list.Groups {
-		_ = out.Write([]string{g.Name, hosts[g.Client].Name, hosts[g.Server].Name, fmt.Sprint(g.Count), fmt.Sprint(g.P50), fmt.Sprint(g.P90), fmt.Sprint(g.P99), fmt.Sprint(g.Most)})
+		_ = out.Write([]string{g.Name, client(&g), server(&g), fmt.Sprint(g.Count), fmt.Sprint(g.P50), fmt.Sprint(g.P90), fmt.Sprint(g.P99), fmt.Sprint(g.Most)})
 	}
 	out.Flush()
 	return out.Error()

@@ -26,6 +26,8 @@ type Request struct {
 	Messages       int
 	Name, Status   int32 // of Model.Texts
 	Peer           int32 // of Model.Texts: the address of the server's end; of one that the server alone has, the client's
+	ClientAddress  int32 // of Model.Texts: of a client of which it is not known which host it is; 0 for others
+	ServerAddress  int32 // the same of the server
 	Conversation   int32 // as of messages
 	Found          int32 // 1 + its place in Model.Found; 0 for others
 	Again          int   // packets of it that were sent again

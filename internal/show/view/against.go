@@ -161,7 +161,11 @@ func (t *Timeline) measure(ctx context.Context) (map[What]measured, error) {
 	totals := make(map[What][]int64) // classes may share a name
 	for g := range c.groups {
 		x := &c.groups[g]
-		what := What{"request", c.nameOf(a, x.class, x.name), a.Hosts[x.client].Name, cmp.Or(c.model.Texts[x.peer], a.Hosts[x.server].Name)}
+		client, server := cmp.Or(c.model.Texts[x.clientAddress], a.Hosts[x.client].Name), cmp.Or(c.model.Texts[x.peer], a.Hosts[x.server].Name)
+		if x.clientAddress != 0 { // the peer is the client, unless that is not known
+			server = cmp.Or(c.model.Texts[x.serverAddress], a.Hosts[x.server].Name)
+		}
+		what := What{"request", c.nameOf(a, x.class, x.name), client, server}
 		for _, i := range x.members {
 			totals[what] = append(totals[what], c.list[i].Total())
 		}

@@ -53,6 +53,8 @@ type causes struct {
 type groupKey struct {
 	class, client, server int
 	name, peer            int32
+	clientAddress         int32 // as of requests
+	serverAddress         int32
 }
 
 // mostSlices bounds the slices of the clients of exchanges that are held while these are named.
@@ -222,7 +224,8 @@ func (c *causes) group() {
 }
 
 func (c *causes) keyOf(r *cause.Request) groupKey {
-	key := groupKey{class: r.Class, client: c.model.Hosts[r.Client], server: c.model.Hosts[r.Server], name: r.Name, peer: r.Peer}
+	key := groupKey{class: r.Class, client: c.model.Hosts[r.Client], server: c.model.Hosts[r.Server], name: r.Name, peer: r.Peer,
+		clientAddress: r.ClientAddress, serverAddress: r.ServerAddress}
 	if key.name != 0 {
 		key.class = -1
 		if name := c.model.Texts[key.name]; strings.Contains(name, "/") {

@@ -72,29 +72,33 @@ type Lost struct {
 
 // Request is a request. Times are ns; instants, since the origin.
 type Request struct {
-	ID          int    `json:"id"`
-	Kind        string `json:"kind"` // span, exchange, http, http2
-	Name        string `json:"name"`
-	Client      int    `json:"client"` // row
-	Server      int    `json:"server"`
-	Begin       int64  `json:"begin"`
-	Total       int64  `json:"total"`
-	Beyond      int64  `json:"beyond"` // of the total, beyond the median of its group
-	Like        int    `json:"like"`   // how many others the group has
-	ClientTime  int64  `json:"clientTime"`
-	ServerTime  int64  `json:"serverTime"` // until the first packet of the reply was sent
-	Transfer    int64  `json:"transfer"`   // from the first to the last packet of the request, and of the reply
-	Network     int64  `json:"network"`    // both ways
-	There       Length `json:"there"`
-	Back        Length `json:"back"`
-	Event       int64  `json:"event"` // that begins it
-	Last        int64  `json:"last"`
-	Messages    int    `json:"messages"`
-	Status      string `json:"status,omitempty"`
-	Again       int    `json:"again,omitempty"`       // packets of it that were sent again
-	Peer        string `json:"peer,omitempty"`        // address of the server's end; of the client's, without a port, where the server alone was recorded
-	Overlapping bool   `json:"overlapping,omitempty"` // it cannot be divided
-	Alone       bool   `json:"alone,omitempty"`       // the other end was not recorded, so it is not divided either
+	ID         int    `json:"id"`
+	Kind       string `json:"kind"` // span, exchange, http, http2
+	Name       string `json:"name"`
+	Client     int    `json:"client"` // row
+	Server     int    `json:"server"`
+	Begin      int64  `json:"begin"`
+	Total      int64  `json:"total"`
+	Beyond     int64  `json:"beyond"` // of the total, beyond the median of its group
+	Like       int    `json:"like"`   // how many others the group has
+	ClientTime int64  `json:"clientTime"`
+	ServerTime int64  `json:"serverTime"` // until the first packet of the reply was sent
+	Transfer   int64  `json:"transfer"`   // from the first to the last packet of the request, and of the reply
+	Network    int64  `json:"network"`    // both ways
+	There      Length `json:"there"`
+	Back       Length `json:"back"`
+	Event      int64  `json:"event"` // that begins it
+	Last       int64  `json:"last"`
+	Messages   int    `json:"messages"`
+	Status     string `json:"status,omitempty"`
+	Again      int    `json:"again,omitempty"` // packets of it that were sent again
+	Peer       string `json:"peer,omitempty"`  // address of the server's end; of the client's, without a port, where the server alone was recorded
+	// ClientAddress and ServerAddress are those of ends of which it is not known which host they are. "" stands for the rows' hosts.
+	ClientAddress string `json:"clientAddress,omitempty"`
+	ServerAddress string `json:"serverAddress,omitempty"`
+
+	Overlapping bool `json:"overlapping,omitempty"` // it cannot be divided
+	Alone       bool `json:"alone,omitempty"`       // the other end was not recorded, so it is not divided either
 }
 
 // Length is a length, by the estimate, and between which it truly is; nil where that is not known.
@@ -122,11 +126,15 @@ type RequestGroup struct {
 	Client int    `json:"client"` // host
 	Server int    `json:"server"`
 	Peer   string `json:"peer,omitempty"`
-	Count  int    `json:"count"`
-	P50    int64  `json:"p50"`
-	P90    int64  `json:"p90"`
-	P99    int64  `json:"p99"`
-	Most   int64  `json:"most"`
+	// ClientAddress and ServerAddress are those of its requests.
+	ClientAddress string `json:"clientAddress,omitempty"`
+	ServerAddress string `json:"serverAddress,omitempty"`
+
+	Count int   `json:"count"`
+	P50   int64 `json:"p50"`
+	P90   int64 `json:"p90"`
+	P99   int64 `json:"p99"`
+	Most  int64 `json:"most"`
 }
 
 // Requests lists the requests that a query chooses.
@@ -144,7 +152,7 @@ func (c *causes) requests(q RequestQuery) *RequestList {
 	out := &RequestList{Count: len(c.list), UpTo: c.upTo, Since: c.since, Lost: c.lost, Requests: []Request{}, Groups: []RequestGroup{}}
 	wanted := make([]bool, len(c.groups))
 	holds := func(key *groupKey, class int, name int32) bool {
-		return holdsAll(strings.ToLower(c.nameOf(a, class, name)+" "+a.Hosts[key.client].Name+" "+a.Hosts[key.server].Name+" "+c.model.Texts[key.peer]), words)
+		return holdsAll(strings.ToLower(c.nameOf(a, class, name)+" "+a.Hosts[key.client].Name+" "+a.Hosts[key.server].Name+" "+c.model.Texts[key.peer]+" "+c.model.Texts[key.clientAddress]), words)
 	}
 	for g := range c.groups {
 		key := &c.groups[g].groupKey
@@ -178,6 +186,7 @@ func (c *causes) requests(q RequestQuery) *RequestList {
 		slices.Sort(totals)
 		at := func(percent int) int64 { return totals[max(0, (len(totals)*percent+99)/100-1)] }
 		out.Groups = append(out.Groups, RequestGroup{Name: c.nameOf(a, key.class, key.name), Peer: c.model.Texts[key.peer], Client: key.client, Server: key.server, Count: len(totals),
+			ClientAddress: c.model.Texts[key.clientAddress], ServerAddress: c.model.Texts[key.serverAddress],
 			P50: at(50), P90: at(90), P99: at(99), Most: totals[len(totals)-1]})
 	}
 	slices.SortFunc(out.Groups, func(x, y RequestGroup) int {
@@ -233,7 +242,8 @@ func (c *causes) request(i int) Request {
 	r, a := &c.list[i], c.about
 	out := Request{ID: i, Kind: r.Kind, Name: c.nameOf(a, r.Class, r.Name), Client: r.Client, Server: r.Server, Begin: r.Begin, Total: r.Total(),
 		Beyond: r.Total() - c.groups[c.groupOf[i]].median, Like: len(c.groups[c.groupOf[i]].members) - 1, Event: r.Event, Last: r.Last, Messages: r.Messages,
-		Status: c.model.Texts[r.Status], Again: r.Again, Peer: c.model.Texts[r.Peer], Overlapping: r.Overlapping, Alone: r.Alone}
+		Status: c.model.Texts[r.Status], Again: r.Again, Peer: c.model.Texts[r.Peer],
+		ClientAddress: c.model.Texts[r.ClientAddress], ServerAddress: c.model.Texts[r.ServerAddress], Overlapping: r.Overlapping, Alone: r.Alone}
 	if r.Divided() {
 		there, back := c.model.Ways(r)
 		out.ClientTime, out.ServerTime, out.Network, out.Transfer = r.ClientTime(), r.ServerTime(), r.Network(), r.Transfer()

@@ -391,6 +391,13 @@ func (w *wires) requests(texts func(string) int32) (out []cause.Request) {
 		switch {
 		case r.ByServer || sent == nil || answer == nil:
 			x.Alone = true
+			// Of one end it is not known which host it is, nor of the other where the recorded host may be either.
+			if client := from.Addr(); (r.ByServer || w.unsure[r.First.Host]) && !client.IsLoopback() {
+				x.ClientAddress = texts(client.String())
+			}
+			if (!r.ByServer || w.unsure[r.First.Host]) && !to.Addr().IsLoopback() {
+				x.ServerAddress = texts(to.String())
+			}
 		default:
 			x.There, x.Back, x.Server = w.message(r.Sent, sent), w.message(answer, r.Answer), w.row[sent.Host]
 		}

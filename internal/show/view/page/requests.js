@@ -25,10 +25,10 @@ let current = null;
 export const way = (length) => Relation.told({ delta: length.estimate, low: length.low, high: length.high, against: Boolean(length.impossible), cut: false, comparable: true, oneClock: false }, Time.brief);
 
 /**
- * where names the hosts of a request.
+ * where names the hosts of a request, by the address that of which no more is known.
  * @param {TimelineRequest} r
  */
-const where = (r) => (r.alone ? `${App.hostOf(r.client).name}, other end not recorded` : `${App.hostOf(r.client).name} → ${App.hostOf(r.server).name}`);
+const where = (r) => `${r.clientAddress ?? App.hostOf(r.client).name} → ${r.serverAddress ?? App.hostOf(r.server).name}`;
 
 /**
  * divided writes a part of a request, where it can be divided.
@@ -95,12 +95,13 @@ export function start() {
   });
   const names = make("p", { class: "note" });
   const host = (/** @type {number} */ h) => App.about.hosts[h].name;
+  const clientOf = (/** @type {RequestGroup} */ g) => g.clientAddress ?? host(g.client), serverOf = (/** @type {RequestGroup} */ g) => g.serverAddress ?? host(g.server);
   const groups = table({
     caption: "Percentiles", rows: /** @type {RequestGroup[]} */ ([]), empty: "", sort: { column: 2, down: true },
-    pick: (g) => { words.value = `${g.name} ${host(g.client)} ${host(g.server)}`; fill(); },
+    pick: (g) => { words.value = `${g.name} ${clientOf(g)} ${serverOf(g)}`; fill(); },
     columns: [
     { title: "name", text: (g) => g.name, value: (g) => g.name },
-    { title: "hosts", text: (g) => `${host(g.client)} → ${host(g.server)}`, value: (g) => `${host(g.client)} → ${host(g.server)}` },
+    { title: "hosts", text: (g) => `${clientOf(g)} → ${serverOf(g)}`, value: (g) => `${clientOf(g)} → ${serverOf(g)}` },
     { title: "requests", text: (g) => grouped(g.count), value: (g) => g.count, number: true },
     { title: "p50", text: (g) => App.duration(g.p50), value: (g) => g.p50, number: true },
     { title: "p90", text: (g) => App.duration(g.p90), value: (g) => g.p90, number: true },

@@ -381,6 +381,8 @@ export interface TimelineRequest {
   status?: string;
   again?: number; // packets of it that were sent again
   peer?: string; // address of the server's end; of the client's, where the server alone was recorded
+  clientAddress?: string; // of an end of which it is not known which host it is
+  serverAddress?: string;
   overlapping?: boolean; // it cannot be divided
   alone?: boolean; // the other end was not recorded
 }
@@ -390,6 +392,8 @@ export interface RequestGroup {
   name: string;
   client: number; // host
   server: number;
+  clientAddress?: string; // as of requests
+  serverAddress?: string;
   count: number;
   p50: number;
   p90: number;
