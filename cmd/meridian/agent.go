@@ -229,10 +229,10 @@ func (f *agentFlags) connect(args []string, log func(format string, args ...any)
 		err = f.checkAllowCaptures()
 	}
 	if err == nil {
-		o, err = f.options()
+		err = f.checkProbes(args)
 	}
 	if err == nil {
-		err = f.checkProbes(args)
+		o, err = f.options() // the last that can find wrong usage: it makes the directory
 	}
 	if err == nil {
 		c, err = connectAsHost(f.server, f.host, key, log)
@@ -300,6 +300,11 @@ func (f *agentFlags) options() (o ship.Options, err error) {
 	}
 	if o, err = f.shipping(); err != nil {
 		return o, err
+	}
+	if f.session != "" {
+		if err := wire.CheckSession(f.session); err != nil {
+			return o, wrong("--session: %v", err)
+		}
 	}
 	if err := f.makeDir(); err != nil {
 		return o, err

@@ -73,13 +73,13 @@ func (f *agentFlags) standBy(cmd *cobra.Command, args []string) error {
 	if err := f.checkProbes(args); err != nil {
 		return err
 	}
-	if err := f.makeDir(); err != nil {
-		return err
-	}
 	if err := f.checkAllowRun(); err != nil {
 		return err
 	}
 	if err := f.checkAllowCaptures(); err != nil {
+		return err
+	}
+	if err := f.makeDir(); err != nil {
 		return err
 	}
 	lock, err := dirlock.Lock(f.dir)
@@ -190,6 +190,9 @@ func (l *lastLine) String() string {
 // shipping returns how traces are sent, whatever session they are of.
 func (f *agentFlags) shipping() (o ship.Options, err error) {
 	if f.host, err = hostOr(f.host); err != nil {
+		return o, err
+	}
+	if err := checkBrokers(f.server); err != nil {
 		return o, err
 	}
 	if f.replicas < 1 || f.replicas > 16 {

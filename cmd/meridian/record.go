@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -282,6 +283,11 @@ func (f *recordFlags) recordOptions(cmd *cobra.Command, args []string) (*record.
 			return nil, wrong("record: unexpected argument %s: an address of --view is written --view=%s, and a command to record stands after --", args[0], args[0])
 		}
 		return nil, wrong("record: unexpected argument %s: a command to record stands after --", args[0])
+	}
+	if len(args) > 0 {
+		if _, err := exec.LookPath(args[0]); err != nil { // before the directory is made
+			return nil, fmt.Errorf("record: %w", err)
+		}
 	}
 	for _, p := range f.programs {
 		if _, err := filepath.Match(p, ""); err != nil {
