@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -32,10 +33,11 @@ type agentConn struct {
 	key *trust.Key
 	say func(format string, args ...any)
 
-	dial    atomic.Bool  // the client's own attempt is over
-	again   atomic.Bool  // an attempt was made beside the agent: the first does not wait
-	failed  atomic.Int64 // attempts that reached nobody
-	refused atomic.Bool  // the broker refuses the agent, which was told
+	dial    atomic.Bool           // the client's own attempt is over
+	again   atomic.Bool           // an attempt was made beside the agent: the first does not wait
+	failed  atomic.Int64          // attempts that reached nobody
+	refused atomic.Bool           // the broker refuses the agent, which was told
+	away    atomic.Pointer[error] // why the last of these attempts failed; nil before
 }
 
 // connectAsHost connects to a broker as the agent of a host: answers come on a subject of its own, since it may listen to no other. A broker that
@@ -59,7 +61,7 @@ func connectAsHost(urls, host string, key *trust.Key, say func(format string, ar
 		a.Close()
 		return nil, fmt.Errorf("%s: %w", redacted(urls), trust.Explain(err, key))
 	case !connected:
-		say("%s cannot be reached yet: what is recorded meanwhile is sent later; is 'meridian server' running there?", redacted(urls))
+		say("%s cannot be reached yet (%s): what is recorded meanwhile is sent later; is 'meridian server' running there?", redacted(urls), a.whyAway(strings.Contains(urls, ",")))
 	}
 	return a, nil
 }
@@ -69,6 +71,7 @@ func (a *agentConn) retry(o *nats.Options) error {
 	failed, delay := o.ReconnectErrCB, o.CustomReconnectDelayCB
 	o.ReconnectErrCB = func(c *nats.Conn, err error) {
 		if !errors.Is(err, errNotTried) {
+			a.away.Store(&err)
 			a.failed.Add(1)
 			failed(c, err)
 		}
@@ -118,6 +121,24 @@ func (a *agentConn) wait(addresses int64) (connected bool, err error) {
 		}
 	}
 	return false, nil
+}
+
+// whyAway says why no broker was reached. Of several brokers it says which one is meant.
+func (a *agentConn) whyAway(several bool) string {
+	last := a.away.Load()
+	if last == nil || *last == nil {
+		return fmt.Sprintf("no answer within %v", reachWithin)
+	}
+	err := *last
+	var op *net.OpError
+	if errors.As(err, &op) && !several {
+		err = op.Err
+		var call *os.SyscallError
+		if errors.As(err, &call) {
+			err = call.Err // without the name of the system call
+		}
+	}
+	return err.Error()
 }
 
 // refusal returns the error of a broker that refused the last attempt.
