@@ -12,8 +12,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -49,21 +47,9 @@ func main() {
 // limitReaders says who may read what is written from now on. Only main sets it: it changes the whole process, and tests run commands in theirs.
 var limitReaders = func(public bool) {}
 
-// endingSignals are the signals at which a command ends in order: temporary outputs are removed. A hangup of its terminal is one of them,
-// unless it is ignored (nohup).
-func endingSignals() []os.Signal {
-	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) {
-		all = append(all, syscall.SIGHUP)
-	}
-	return all
-}
-
 // run executes one command line and returns its exit code.
 func run(args []string, stdout, stderr io.Writer) int {
-	// After the first signal the default returns, so that a second one kills.
-	ctx, stop := signal.NotifyContext(context.Background(), endingSignals()...)
-	context.AfterFunc(ctx, stop)
+	ctx, stop := untilSignal(context.Background())
 	defer stop()
 	format.Mount("s3", s3.NewFS(ctx, s3.FromEnvironment))
 	root := newRoot()

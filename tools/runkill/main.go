@@ -178,6 +178,9 @@ func (r *round) run() error {
 // victims are the kinds of processes that are not that of the round's name.
 var victims = map[string]string{"^C": "controller", "^C^C": "controller"}
 
+// oneSignal is how long two signals of a ^C^C are apart at least: sooner they count as one.
+const oneSignal = 250 * time.Millisecond
+
 // kill kills a random process of the experiment, when there is one. It reports whether the controller still ran.
 func (r *round) kill(controller int, done <-chan struct{}) bool {
 	kind := r.kind
@@ -214,7 +217,7 @@ func (r *round) kill(controller int, done <-chan struct{}) bool {
 		r.what += fmt.Sprintf(" (%s %s)", r.victim.host, r.victim.daemon)
 		for i, signal := range signals {
 			if i > 0 {
-				time.Sleep(time.Duration(r.random.Int64N(int64(200 * time.Millisecond))))
+				time.Sleep(oneSignal + time.Duration(r.random.Int64N(int64(200*time.Millisecond))))
 			}
 			if err := syscall.Kill(r.victim.pid, signal); i == 0 && err != nil {
 				return false
