@@ -39,6 +39,9 @@ type agentFlags struct {
 	allowRun                  string
 	allowCaptures             []string
 	captureDirs               captures.Dirs
+
+	secondEnds bool // a second signal ends what is sent after the recording; else it kills
+	cutShort   bool // it has
 }
 
 // defaultBatch is how long bytes wait for others to be sent with.
@@ -127,7 +130,7 @@ servers as are wanted, COMMAND was not run, rings of programs were left unread, 
 	flags.BoolVar(&f.release, "release", false, "drop from DIR what servers have")
 	flags.BoolVar(&f.compress, "compress", false, "compress what is sent, by zstd")
 	flags.StringVar(&f.probeAddress, "probe-address", "", "answer clock probes of other hosts at `ADDRESS`:PORT (default: where the broker is reached from, a free port); off: exchange none")
-	flags.DurationVar(&f.drain, "drain", 30*time.Second, "how long to go on sending after the recording has ended")
+	flags.DurationVar(&f.drain, "drain", 30*time.Second, "how long to go on sending after the recording has ended; a second ^C ends it")
 	flags.BoolVar(&f.standby, "standby", false, "record nothing until 'meridian server start' says so; DIR then has a directory for each session")
 	flags.BoolVar(&f.onDemand, "on-demand", false, "send nothing but what 'meridian server fetch --around' asks for; needs --spool or --keep")
 	flags.BoolVar(&f.allowCommands, "allow-commands", false, "with --standby: let servers run commands on this host, as this user")
@@ -149,6 +152,7 @@ func (f *agentFlags) run(cmd *cobra.Command, args []string) error {
 	probes := newAgentProbes(f, f.dir, o.Session, args, c.Conn, log)
 	log("session %s, host %s: sending %s to %s", o.Session, o.Host, o.Dir, redacted(f.server))
 	r := recorder{dir: f.dir, args: append(f.recorderArgs(), args...), stderr: cmd.ErrOrStderr(), stdout: cmd.OutOrStdout(), log: log}
+	f.secondEnds = true
 	code, sum, err := f.recordAndSend(cmd.Context(), o, probes, &r, f.watchAndServe(c, log))
 	if err != nil {
 		return err
@@ -176,6 +180,10 @@ func (f *agentFlags) recordAndSend(ctx context.Context, o ship.Options, probes *
 	close(ended)
 	timer := time.AfterFunc(f.drain, stop)
 	defer timer.Stop()
+	if f.secondEnds {
+		until := time.Now().Add(f.drain)
+		all.Go(func() error { f.endAtSecond(ctx, watching, until, stop, o.Log); return nil })
+	}
 	err = errors.Join(err, all.Wait())
 	return code, sum, err
 }
@@ -255,13 +263,17 @@ func (f *agentFlags) recorderArgs() []string {
 // promise returns an error unless servers have everything.
 func (f *agentFlags) promise(sum ship.Summary) error {
 	missing := sum.Recorded - sum.Acknowledged - sum.Lost
+	when := fmt.Sprintf("within %v", f.drain)
+	if f.cutShort {
+		when = "before the second signal"
+	}
 	switch {
 	case sum.Away > 0:
-		return &brokenPromise{fmt.Sprintf("%d bytes were not acknowledged within %v, and %d of them are not in %s any more: servers had them that are away; %s", missing, f.drain, sum.Away, f.dir, lostOf(sum))}
+		return &brokenPromise{fmt.Sprintf("%d bytes were not acknowledged %s, and %d of them are not in %s any more: servers had them that are away; %s", missing, when, sum.Away, f.dir, lostOf(sum))}
 	case missing > 0 && sum.Lost > 0:
-		return &brokenPromise{fmt.Sprintf("%d bytes were not acknowledged within %v: to send them, run the agent with -o %s again; %s", missing, f.drain, f.dir, lostOf(sum))}
+		return &brokenPromise{fmt.Sprintf("%d bytes were not acknowledged %s: to send them, run the agent with -o %s again; %s", missing, when, f.dir, lostOf(sum))}
 	case missing > 0:
-		return &brokenPromise{fmt.Sprintf("%d bytes were not acknowledged within %v: to send them, run the agent with -o %s again", missing, f.drain, f.dir)}
+		return &brokenPromise{fmt.Sprintf("%d bytes were not acknowledged %s: to send them, run the agent with -o %s again", missing, when, f.dir)}
 	case sum.Lost > 0:
 		return &brokenPromise{fmt.Sprintf("%s since %s was begun: the recorder dropped them before they were sent (--keep, --spool), or servers have lost them since", lostOf(sum), f.dir)}
 	}
