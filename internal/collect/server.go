@@ -51,6 +51,9 @@ type ServerOptions struct {
 
 // Server stores the hosts whose agents ask it to. Any goroutine may call its methods.
 type Server struct {
+	storing sync.RWMutex // read while a chunk is stored
+	ended   bool         // nothing more is
+
 	o          ServerOptions
 	dirty      chan struct{} // holds a word when something is to be synced
 	much       chan struct{} // and when that is much
@@ -114,6 +117,10 @@ func (s *Server) Run(ctx context.Context) error {
 		for _, sub := range append(s.all(), open, alive, others) {
 			_ = sub.Unsubscribe() // the connection may be gone
 		}
+		// A chunk that is being stored is not waited for by that.
+		s.storing.Lock()
+		s.ended = true
+		s.storing.Unlock()
 	}()
 	for range openers {
 		all.Go(func() error { return s.answer(ctx) })
@@ -340,6 +347,11 @@ const busyTries = 3
 
 // chunk applies a chunk.
 func (s *Server) chunk(h *stored, b []byte) {
+	s.storing.RLock()
+	defer s.storing.RUnlock()
+	if s.ended {
+		return
+	}
 	h.apply.Lock()
 	defer h.apply.Unlock()
 	h.heard.Store(time.Now().UnixNano())
