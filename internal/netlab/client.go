@@ -116,7 +116,7 @@ func (e *errand) chat() error {
 // reuse makes connections of equal addresses and ports, each after the last has ended. The server closes first and
 // keeps the waiting state (RFC 9293, TIME-WAIT), from which a new SYN may wake the connection.
 func (e *errand) reuse() error {
-	from := &net.TCPAddr{Port: 40000}
+	from := &net.TCPAddr{Port: 20000} // below those that the system gives to others
 	dialer := net.Dialer{LocalAddr: from, Timeout: patience, ControlContext: shared}
 	for range e.Reuses {
 		c, err := dialer.Dial("tcp", e.Server.String())
