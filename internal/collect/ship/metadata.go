@@ -43,15 +43,19 @@ func (s *Shipper) sendMetadata() error {
 	return nil
 }
 
+// mostAtOnce bounds the messages in which metadata is sent: what has been sent stays in buffers that are as long, and metadata grows with each
+// program that is recorded.
+const mostAtOnce = 256 << 10
+
 // sendDocument sends the metadata in one message, or in as many as it needs.
 func (s *Shipper) sendDocument(data []byte, to *peer) error {
-	size := int64(len(data))
-	if size <= s.message {
+	size, message := int64(len(data)), min(s.message, mostAtOnce)
+	if size <= message {
 		return s.publish(&wire.Chunk{Kind: wire.Document, File: wire.Metadata, Data: data}, to)
 	}
 	var part []byte
 	for at := int64(0); at < size; {
-		b := data[at:min(at+s.message-wire.PartHead, size)]
+		b := data[at:min(at+message-wire.PartHead, size)]
 		part = (&wire.DocumentPart{Sum: s.d.metadata.sum, Size: size, Data: b}).Append(part[:0])
 		if err := s.publish(&wire.Chunk{Kind: wire.Part, File: wire.Metadata, Offset: at, Data: part}, to); err != nil {
 			return err
