@@ -2,9 +2,11 @@ package main_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -27,6 +29,28 @@ func TestTwoSignalsAtOnceEndARecordingAsOneDoes(t *testing.T) {
 	_ = c.Process.Signal(syscall.SIGTERM)
 	if err := c.Wait(); err != nil || !strings.Contains(out.String(), "on one clock") {
 		t.Errorf("%v: %s%s", err, out, said)
+	}
+}
+
+// awaitCaught waits until a process has a handler for a signal: nothing else says that a quiet agent sends.
+func awaitCaught(t *testing.T, pid int, of syscall.Signal) {
+	t.Helper()
+	for late := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, after, _ := strings.Cut(string(status), "SigCgt:")
+		mask, err := strconv.ParseUint(strings.Fields(after)[0], 16, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mask&(1<<(of-1)) != 0 {
+			return
+		}
+		if time.Now().After(late) {
+			t.Fatalf("no handler for %v", of)
+		}
 	}
 }
 
@@ -54,7 +78,8 @@ func TestASecondSignalEndsWhatAnAgentSends(t *testing.T) {
 		const line = "sending the rest, up to 10m0s; ^C again ends now"
 		if quiet {
 			said.await("clock error")
-			time.Sleep(time.Second) // nothing else says that it sends, and not the same signal any more
+			time.Sleep(time.Second) // not the same signal any more
+			awaitCaught(t, c.Process.Pid, syscall.SIGINT)
 		} else {
 			said.await(line)
 		}
