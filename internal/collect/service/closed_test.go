@@ -35,7 +35,7 @@ func TestAServiceThatCannotBeOfferedIsAnError(t *testing.T) {
 	}
 }
 
-// A request that a service has been sent before it ends is not lost: whoever asked is told to ask again.
+// A request that a service has been sent before it ends is not lost: the answer says that it can be asked again.
 func TestRequestsThatComeWhileAServiceEndsAreAnsweredAsIfNobodyWereThere(t *testing.T) {
 	b, err := broker.Start(broker.Options{Listen: "127.0.0.1:0", Name: "test"})
 	if err != nil {

@@ -46,7 +46,7 @@ type Endpoint struct {
 }
 
 // Start starts a service. stop ends it when its requests have been answered. Requests that come while it ends, at endpoints of which
-// one service answers, are answered as if nobody were there, so that whoever asks asks again.
+// one service answers, are answered as if nobody were there: they can be asked again.
 func Start(c *nats.Conn, o Options) (stop func(), err error) {
 	running := new(gate)
 	stats := make(map[string]func() any, len(o.Endpoints))

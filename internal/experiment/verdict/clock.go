@@ -82,7 +82,7 @@ func wrongClock(metadata []byte, c file.Clock, began int64) ([]byte, error) {
 }
 
 // within returns the corners of a map with both bounds in the time of the run. The map reaches hours beyond, where its bounds go on as at
-// their ends and promise nothing. Where none is within, as on hosts whose clocks are far from the controller's, it returns all.
+// their ends and promise nothing. Where none is within, as where the clock of a host is far from the controller's, it returns all.
 func (r *Report) within(corners []show.Knot) (during []show.Knot) {
 	bounded := slices.DeleteFunc(slices.Clone(corners), func(k show.Knot) bool { return k.LowNs == nil || k.HighNs == nil })
 	for _, k := range bounded {

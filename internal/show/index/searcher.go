@@ -161,7 +161,7 @@ func (s *searcher) holds(number int64, h *head, values *decoder) (bool, error) {
 	return s.q.matches(&f), nil
 }
 
-// inFields returns a text that lies in the fields of every event that the query finds, of those whose name, host and row are these.
+// inFields returns a text that lies in the fields of every event that the query finds and that has this name, host and row.
 // It is empty if none is known, and where a byte that is none of a text's could become one.
 func (q query) inFields(f *found) (longest string) {
 	if len(q) != 1 {
