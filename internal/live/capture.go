@@ -78,6 +78,15 @@ func (x *capturePackets) Capture() *trace.Capture {
 	return &x.capture
 }
 
+// followsCapture says whether a path is followed as a capture. A trace is a directory; so all else that is there is followed as a capture, whose
+// follower says what is wrong with it.
+func followsCapture(path string) bool {
+	if info, err := os.Stat(path); err == nil {
+		return !info.IsDir()
+	}
+	return IsCapture(path)
+}
+
 // IsCapture says whether a path is that of a capture, by its first bytes, or by its name while these are not there.
 func IsCapture(path string) bool {
 	info, err := os.Stat(path)

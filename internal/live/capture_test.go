@@ -335,3 +335,23 @@ func TestPacketsOfATraceThatComesLaterAreAllNew(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestWhatIsNoDirectoryIsFollowedAsACapture makes a file that is no capture: the reason given is that of a capture, whether or not anything is in
+// the file when it is first looked at.
+func TestWhatIsNoDirectoryIsFollowedAsACapture(t *testing.T) {
+	gzip := []byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03 and more")
+	for _, before := range []int{0, 10, len(gzip)} {
+		path := filepath.Join(t.TempDir(), "stdin.pcap")
+		if err := os.WriteFile(path, gzip[:before], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var w trace.Warnings
+		in := newInput(&Session{warnings: &w}, Input{Host: "stdin", Dir: path})
+		if err := os.WriteFile(path, gzip, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := in.follower.Refresh(); err == nil || !strings.HasSuffix(err.Error(), "only a plain capture can be followed") {
+			t.Errorf("%d bytes at first: %v", before, err)
+		}
+	}
+}

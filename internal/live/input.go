@@ -87,7 +87,7 @@ type followed interface {
 
 func newInput(s *Session, in Input) *input {
 	x := &input{s: s, dir: in.Dir, name: in.Host, derived: in.Derived, looked: in.New, forget: in.Read, host: -1, number: -1, subs: make(map[subKey]int)}
-	if IsCapture(in.Dir) {
+	if followsCapture(in.Dir) {
 		x.capture = followCapture(in.Dir, s.warnings)
 	}
 	x.follow()
