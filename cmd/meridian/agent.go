@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -238,6 +239,9 @@ func (f *agentFlags) connect(args []string, log func(format string, args ...any)
 	}
 	if err == nil {
 		err = f.checkProbes(args)
+	}
+	if at := slices.Index(args, "--"); err == nil && at >= 0 {
+		err = findProgram(args[at+1:])
 	}
 	if err == nil {
 		o, err = f.options() // the last that can find wrong usage: it makes the directory

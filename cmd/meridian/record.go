@@ -270,6 +270,17 @@ func (f *recordFlags) printSummary(cmd *cobra.Command, s record.Summary, o *reco
 		})
 }
 
+// findProgram returns why the program of a command is not found; nil for no command. It is called before the directory is made.
+func findProgram(command []string) error {
+	if len(command) == 0 {
+		return nil
+	}
+	if _, err := exec.LookPath(command[0]); err != nil {
+		return fmt.Errorf("record: %w", err)
+	}
+	return nil
+}
+
 // recordOptions checks the command line and returns the options without the sources.
 func (f *recordFlags) recordOptions(cmd *cobra.Command, args []string) (*record.Options, error) {
 	if f.dir == "" {
@@ -284,10 +295,8 @@ func (f *recordFlags) recordOptions(cmd *cobra.Command, args []string) (*record.
 		}
 		return nil, wrong("record: unexpected argument %s: a command to record stands after --", args[0])
 	}
-	if len(args) > 0 {
-		if _, err := exec.LookPath(args[0]); err != nil { // before the directory is made
-			return nil, fmt.Errorf("record: %w", err)
-		}
+	if err := findProgram(args); err != nil {
+		return nil, err
 	}
 	for _, p := range f.programs {
 		if _, err := filepath.Match(p, ""); err != nil {
