@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -13,6 +15,7 @@ import (
 // event is a line of go test -json (go doc test2json).
 type event struct {
 	Action, Package, ImportPath, Test, Output string
+	Elapsed                                   float64 // s
 }
 
 // result is what is known of a run so far.
@@ -23,6 +26,13 @@ type result struct {
 	passed int
 	failed int // tests, and packages that failed without one
 	broken map[string]bool
+	took   []took
+}
+
+// took is how long a test took, with those within it.
+type took struct {
+	test    string
+	seconds float64
 }
 
 func newResult(out io.Writer) *result {
@@ -46,6 +56,9 @@ func (r *result) read(in io.Reader) error {
 
 func (r *result) take(e event) {
 	key := [2]string{e.Package, e.Test}
+	if e.Test != "" && !strings.Contains(e.Test, "/") && e.Elapsed >= slow {
+		r.took = append(r.took, took{e.Package + "." + e.Test, e.Elapsed})
+	}
 	switch {
 	case e.Action == "build-output":
 		fmt.Fprint(r.out, e.Output)
@@ -121,7 +134,20 @@ func because(output []string) string {
 	return reason
 }
 
+const (
+	slow = 10.0 // s, from which on a test is listed
+	// slowest is how many are.
+	slowest = 25
+)
+
 func (r *result) summary() {
+	slices.SortStableFunc(r.took, func(x, y took) int { return cmp.Compare(y.seconds, x.seconds) })
+	for i, t := range r.took[:min(len(r.took), slowest)] {
+		if i == 0 {
+			fmt.Fprintln(r.out, "\nThe slowest tests:")
+		}
+		fmt.Fprintf(r.out, "%7.1f s  %s\n", t.seconds, t.test)
+	}
 	skipped := 0
 	var reasons []string
 	for reason, tests := range r.skips {

@@ -14,7 +14,7 @@ const run = `{"Action":"start","Package":"p"}
 {"Action":"run","Package":"p","Test":"TestGood"}
 {"Action":"output","Package":"p","Test":"TestGood","Output":"=== RUN   TestGood\n"}
 {"Action":"output","Package":"p","Test":"TestGood","Output":"    p_test.go:6: chatter\n"}
-{"Action":"pass","Package":"p","Test":"TestGood","Elapsed":0}
+{"Action":"pass","Package":"p","Test":"TestGood","Elapsed":12.34}
 {"Action":"output","Package":"p","Test":"TestRoot","Output":"=== RUN   TestRoot\n"}
 {"Action":"output","Package":"p","Test":"TestRoot","Output":"    p_test.go:9: needs root\n"}
 {"Action":"output","Package":"p","Test":"TestRoot","Output":"--- SKIP: TestRoot (0.00s)\n"}
@@ -44,7 +44,7 @@ func TestSummaryShowsFailuresAndWhySomeWereSkipped(t *testing.T) {
 	r.summary()
 	for _, want := range []string{
 		"p_test.go:12: bad thing", "FAIL\tp", "ok  \tq", "panic: test timed out", "s.go:3:1: syntax error",
-		"1 tests passed, 3 failed, 1 skipped", "skipped, needs root: p.TestRoot",
+		"1 tests passed, 3 failed, 1 skipped", "skipped, needs root: p.TestRoot", "The slowest tests:\n   12.3 s  p.TestGood\n\n1 tests",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in\n%s", want, out.String())
