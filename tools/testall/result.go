@@ -29,7 +29,7 @@ type result struct {
 	took   []took
 }
 
-// took is how long a test took, with those within it.
+// took is how long a test took, with those within it that did not run beside it.
 type took struct {
 	test    string
 	seconds float64
@@ -56,7 +56,7 @@ func (r *result) read(in io.Reader) error {
 
 func (r *result) take(e event) {
 	key := [2]string{e.Package, e.Test}
-	if e.Test != "" && !strings.Contains(e.Test, "/") && e.Elapsed >= slow {
+	if e.Test != "" && e.Elapsed >= slow {
 		r.took = append(r.took, took{e.Package + "." + e.Test, e.Elapsed})
 	}
 	switch {

@@ -45,7 +45,7 @@ type Endpoint struct {
 	Stats  func() any // what is told besides the counts; nil for nothing
 }
 
-// Start starts a service. stop ends it when its requests have been answered. Requests that come while it ends, at endpoints of which
+// Start starts a service, and returns when the broker has heard of it, or cannot be reached for a second. stop ends it when its requests have been answered. Requests that come while it ends, at endpoints of which
 // one service answers, are answered as if nobody were there: they can be asked again.
 func Start(c *nats.Conn, o Options) (stop func(), err error) {
 	running := new(gate)
@@ -69,7 +69,7 @@ func Start(c *nats.Conn, o Options) (stop func(), err error) {
 	stop = func() {
 		running.close()
 		_ = s.Stop() // the connection may be gone
-		_ = c.FlushTimeout(stopWithin)
+		_ = c.FlushTimeout(brokerWithin)
 	}
 	for _, e := range o.Endpoints {
 		queue := micro.WithEndpointQueueGroup(e.Queue)
@@ -96,11 +96,12 @@ func Start(c *nats.Conn, o Options) (stop func(), err error) {
 			return nil, err
 		}
 	}
+	_ = c.FlushTimeout(brokerWithin) // a connection that is away says it when it is there again
 	return stop, nil
 }
 
-// stopWithin is how long the broker is waited for when a service ends: until then it may send requests.
-const stopWithin = time.Second
+// brokerWithin is how long the broker is waited for until it knows that a service has begun, or has ended: until then it may send requests.
+const brokerWithin = time.Second
 
 // nobody makes an answer what a broker answers where nobody listens: [nats.ErrNoResponders].
 var nobody = micro.WithHeaders(micro.Headers{"Status": {"503"}})
