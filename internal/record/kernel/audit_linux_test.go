@@ -332,8 +332,8 @@ func TestWakeUpsThatNoProgramToldOfAreCounted(t *testing.T) {
 			n := woken
 			mu.Unlock()
 			got := missed(t, r) - before
-			// Of a wake-up or two the kernel may show none in earnest.
-			if want := n * uint64(detached); n > 100 && got >= want && got <= want+4 {
+			// Of a few wake-ups, more on a busy machine, the switches show no sleep: the waker came before it.
+			if want := n * uint64(detached); n > 100 && got >= want && got <= want+uint64(detached)*(2+n/50) {
 				break
 			}
 			if time.Now().After(deadline) {
