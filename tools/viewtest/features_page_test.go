@@ -71,6 +71,7 @@ func TestFeatures(t *testing.T) {
 		{"HeldKeysMoveAndZoom", b.HeldKeysMoveAndZoom},
 		{"TheMapMovesAndStretchesTheView", b.TheMapMovesAndStretchesTheView},
 		{"TheNextMessageIsSelectedWithBothEnds", b.TheNextMessageIsSelectedWithBothEnds},
+		{"TheRowOfWhatIsSelectedIsFocusedBeforeAFrameIsDrawn", b.TheRowOfWhatIsSelectedIsFocusedBeforeAFrameIsDrawn},
 		{"AViewIsSharedAndOutlivesAReload", b.AViewIsSharedAndOutlivesAReload},
 		{"AViewIsFollowedOnlyOfTheSameTimeline", b.AViewIsFollowedOnlyOfTheSameTimeline},
 		{"TheBoundIsABandAtEveryZoom", b.TheBoundIsABandAtEveryZoom},

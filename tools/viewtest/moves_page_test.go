@@ -141,6 +141,23 @@ func (b *panelBrowser) TheNextMessageIsSelectedWithBothEnds(t *testing.T) {
 	}
 }
 
+func (b *panelBrowser) TheRowOfWhatIsSelectedIsFocusedBeforeAFrameIsDrawn(t *testing.T) {
+	p := b.open(t, newScene(""), "light", viewed+"&a=306")
+	p.until(`meridian.selection.a?.event === 306`, "the event is not selected")
+	p.still()
+	row := value[string](p.logic, `(async () => {
+		const frame = () => new Promise((done) => requestAnimationFrame(done));
+		meridian.setHidden("collapsed", "h2", true);
+		await frame(); await frame();
+		meridian.setHidden("collapsed", "h2", false); // no frame has shown it yet
+		await meridian.select(306, "a");
+		return meridian.about.rows[meridian.focused.row]?.name ?? "none";
+	})()`)
+	if row != "engine" {
+		t.Errorf("row %s is focused", row)
+	}
+}
+
 func (b *panelBrowser) AViewIsSharedAndOutlivesAReload(t *testing.T) {
 	for kind, open := range map[string]func(*testing.T, view.Data, string, string) *panelPage{"served": b.serve, "file": b.file} {
 		p := open(t, newScene(""), "dark", "#v=1")

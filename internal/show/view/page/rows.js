@@ -469,7 +469,11 @@ export function focused() { const line = Layout.line(focusedId); return line ? {
  * @param {number} row
  * @param {boolean} take
  */
-export function focus(row, take) { const line = Layout.line(row) ?? Layout.standsFor(row); if (line) focusLine(line, take); }
+export function focus(row, take) {
+  layOut(); // an event of the address may be there before the first frame
+  const line = Layout.line(row) ?? Layout.standsFor(row);
+  if (line) focusLine(line, take);
+}
 
 /**
  * @param {number} row
