@@ -1,6 +1,7 @@
 package ctf
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"slices"
@@ -31,8 +32,12 @@ func (p *printer) write(w io.Writer) error {
 	m := p.m
 	p.collectTags()
 	header := p.scope("trace.packet.header", m.PacketHeader)
+	// A trace of many programs declares megabytes: each stream has a text of its own, and none is copied.
+	streams := make([][]byte, len(m.Streams))
 	for i := range m.Streams {
 		p.stream(&m.Streams[i])
+		streams[i] = p.streams.Bytes()
+		p.streams = tsdl.Metadata{}
 	}
 	if p.err != nil {
 		return fmt.Errorf("CTF 1.8 metadata: %w", p.err)
@@ -58,10 +63,16 @@ func (p *printer) write(w io.Writer) error {
 		text.Blank()
 	}
 	text.Add(p.clocked.String())
-	text.Add(p.streams.String())
-	_, err := w.Write(text.Bytes())
-	return err
+	b := bufio.NewWriterSize(w, writeSize)
+	_, _ = b.Write(text.Bytes()) // Flush returns the error
+	for _, s := range streams {
+		_, _ = b.Write(s)
+	}
+	return b.Flush()
 }
+
+// writeSize is how many bytes are written at once.
+const writeSize = 64 << 10
 
 // add prints event classes of a stream class, after the metadata without them. What was printed stays as it is.
 func (p *printer) add(w io.Writer, s *StreamClass, events []EventClass) error {

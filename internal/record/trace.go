@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -302,13 +301,12 @@ func (t *hostTrace) id(class int) uint64 {
 func (t *hostTrace) writeMetadata() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var text bytes.Buffer
-	if err := t.m.WriteTSDL(&text); err != nil {
-		return &outputError{fmt.Errorf("record: %s: %w", t.dir, err)}
-	}
 	// Readers skip files whose names begin with a dot.
 	path := filepath.Join(t.dir, ".metadata.new")
-	err := os.WriteFile(path, text.Bytes(), 0o666)
+	f, err := os.Create(path)
+	if err == nil {
+		err = errors.Join(t.m.WriteTSDL(f), f.Close())
+	}
 	if err == nil {
 		err = os.Rename(path, filepath.Join(t.dir, "metadata"))
 	}
