@@ -466,14 +466,11 @@ export function setOrder(rows) { order = [...rows]; stale = true; }
 export function focused() { const line = Layout.line(focusedId); return line ? { row: line.row, host: line.host, line } : { row: -1, host: -1, line: null }; }
 
 /**
+ * focus has a row's line focused, also before the first frame: an event of the address may come that early.
  * @param {number} row
  * @param {boolean} take
  */
-export function focus(row, take) {
-  layOut(); // an event of the address may be there before the first frame
-  const line = Layout.line(row) ?? Layout.standsFor(row);
-  if (line) focusLine(line, take);
-}
+export function focus(row, take) { layOut(); focusLine(Layout.line(row) ?? Layout.standsFor(row), take); }
 
 /**
  * @param {number} row
