@@ -42,10 +42,8 @@ func (x *Index) Tile(group, level int, i int64) ([]byte, error) {
 
 // makeTile makes tile i of a level of some lanes, of at most so many bytes.
 func makeTile(of laneSource, lanes []int, level int, i int64, most int) ([]byte, error) {
-	t := tiles.Get().(*tiler)
-	defer tiles.Put(t)
-	t.lanesOf = of
-	defer func() { t.lanesOf, t.walker.x = nil, nil }()
+	t := takeTiler(of)
+	defer t.giveBack()
 	t.level, t.from = level, i<<(level+tileBits)
 	t.to = t.from + tileBins<<level
 	flags := byte(0)
@@ -74,7 +72,17 @@ func makeTile(of laneSource, lanes []int, level int, i int64, most int) ([]byte,
 
 // fill makes the lanes of a tile, and returns how many fitted.
 func (t *tiler) fill(lanes []int, most int) (int, error) {
-	t.out, t.lanes, t.number, t.final = t.out[:0], 0, -1, true
+	if filled, err := t.fillInParts(lanes, most); err != nil || filled {
+		return len(lanes), err
+	}
+	return t.fillInTurn(lanes, most)
+}
+
+func (t *tiler) begin() { t.out, t.lanes, t.number, t.final = t.out[:0], 0, -1, true }
+
+// fillInTurn makes lanes one after the other, and returns how many fitted.
+func (t *tiler) fillInTurn(lanes []int, most int) (int, error) {
+	t.begin()
 	for i, n := range lanes {
 		before, count, number := len(t.out), t.lanes, t.number
 		if err := t.lane(n, t.lanesOf.kind(n)); err != nil {
@@ -92,6 +100,17 @@ func (t *tiler) fill(lanes []int, most int) (int, error) {
 const tileHead = 1 + binary.MaxVarintLen32
 
 var tiles = sync.Pool{New: func() any { return new(tiler) }}
+
+func takeTiler(of laneSource) *tiler {
+	t := tiles.Get().(*tiler)
+	t.lanesOf = of
+	return t
+}
+
+func (t *tiler) giveBack() {
+	t.lanesOf, t.walker.x = nil, nil
+	tiles.Put(t)
+}
 
 // tiler makes one tile.
 type tiler struct {
