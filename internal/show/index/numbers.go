@@ -240,30 +240,22 @@ func (s *nameSums) merge(o *nameSums) {
 	s.sum = sum(s.sum, o.sum)
 	h, g := &s.lengths, &o.lengths
 	if h.count == 0 {
-		*h = *g
-		return
+		h.least, h.greatest = g.least, g.greatest
 	}
 	h.least, h.greatest = min(h.least, g.least), max(h.greatest, g.greatest)
 	h.count += g.count
 	h.total += g.total
-	for b, n := range g.buckets {
-		h.buckets[b] += n
-	}
+	h.buckets.merge(&g.buckets)
 }
 
 // summed returns percentiles: the upper end of the bucket in which each lies, within the extremes.
 func (h *histogram) summed() Lengths {
 	l := Lengths{Least: h.least, Greatest: h.greatest}
-	numbers := make([]int32, 0, len(h.buckets))
-	for b := range h.buckets {
-		numbers = append(numbers, b)
-	}
-	slices.Sort(numbers)
 	at := func(percent int64) int64 {
 		left := (h.count*percent + 99) / 100
-		for _, b := range numbers {
-			if left -= h.buckets[b]; left <= 0 {
-				_, to := borders(b)
+		for number, n := range h.buckets.all() {
+			if left -= n; left <= 0 {
+				_, to := borders(number)
 				return max(h.least, min(h.greatest, to))
 			}
 		}

@@ -25,16 +25,11 @@ func (s *Spread) Between(low, high int64) (least, greatest int64) {
 
 func newSpread(h *histogram, sum int64) *Spread {
 	s := &Spread{Count: h.count, Sum: sum}
-	numbers := make([]int32, 0, len(h.buckets))
-	for b := range h.buckets {
-		numbers = append(numbers, b)
-	}
-	slices.Sort(numbers)
-	n := int64(0)
-	for _, b := range numbers {
-		from, to := borders(b)
-		n += h.buckets[b]
-		s.from, s.to, s.upTo = append(s.from, max(from, h.least)), append(s.to, min(to, h.greatest)), append(s.upTo, n)
+	upTo := int64(0)
+	for number, n := range h.buckets.all() {
+		from, to := borders(number)
+		upTo += n
+		s.from, s.to, s.upTo = append(s.from, max(from, h.least)), append(s.to, min(to, h.greatest)), append(s.upTo, upTo)
 	}
 	return s
 }

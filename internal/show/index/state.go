@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/gob"
 	"fmt"
+	"maps"
 
 	"meridian/clock"
 	"meridian/trace"
@@ -144,7 +145,7 @@ func (p *pairs) save(x *liveState) {
 		}
 	}
 	for key, h := range p.delays {
-		x.Delays = append(x.Delays, savedDelays{key[0], key[1], h.count, h.least, h.greatest, h.total, h.buckets})
+		x.Delays = append(x.Delays, savedDelays{key[0], key[1], h.count, h.least, h.greatest, h.total, maps.Collect(h.buckets.all())})
 	}
 	x.Worst = p.worst.save()
 	if !p.raw.uncounted {
@@ -199,7 +200,9 @@ func decodeState(l *Live, state []byte) (resume []byte, err error) {
 	if err := s.restoreLanes(&x); err != nil {
 		return nil, err
 	}
-	s.pairs.restore(&x)
+	if err := s.pairs.restore(&x); err != nil {
+		return nil, err
+	}
 	if x.Attached != nil {
 		l.attached = x.Attached
 	}
@@ -251,7 +254,7 @@ func (s *sorter) restoreLanes(x *liveState) error {
 	return nil
 }
 
-func (p *pairs) restore(x *liveState) {
+func (p *pairs) restore(x *liveState) error {
 	for _, k := range p.order {
 		p.links[[2]int32{k.from, k.to}] = k
 	}
@@ -261,12 +264,20 @@ func (p *pairs) restore(x *liveState) {
 		p.queue = append(p.queue, waiter{e.Flow, e.Event})
 	}
 	for _, d := range x.Delays {
-		p.delays[[2]int32{d.From, d.To}] = &histogram{buckets: d.Buckets, count: d.Count, least: d.Least, greatest: d.Greatest, total: d.Total}
+		h := &histogram{count: d.Count, least: d.Least, greatest: d.Greatest, total: d.Total}
+		for number, n := range d.Buckets {
+			if number < leastBucket || number > greatestBucket {
+				return damaged("its state has delays that none can be")
+			}
+			h.buckets.add(number, n)
+		}
+		p.delays[[2]int32{d.From, d.To}] = h
 	}
 	p.worst, p.counts = restoreWorst(x.Worst, p.order), x.Verdicts
 	if p.raw.uncounted = x.Raw == nil; x.Raw != nil {
 		p.raw.count, p.raw.worst = x.Raw.Count, restoreWorst(x.Raw.Worst, p.order)
 	}
+	return nil
 }
 
 func restoreWorst(list []savedViolation, links []*link) (w worst) {
