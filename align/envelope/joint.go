@@ -91,12 +91,18 @@ func Joint(ctx context.Context, n *Network) (*Joined, error) {
 	if err := n.check(); err != nil {
 		return nil, fmt.Errorf("envelope: %w", err)
 	}
-	for _, most := range []float64{math.Inf(1), stiffWander} {
-		if j, err := joint(ctx, n, most); j != nil || err != nil {
-			return j, err
-		}
+	j, err := joint(ctx, n, math.Inf(1))
+	if j == nil && err == nil && n.bendsBeyond(stiffWander) {
+		return joint(ctx, n, stiffWander)
 	}
-	return nil, nil
+	return j, err
+}
+
+// bendsBeyond reports whether a stretch may bend more than that, per ns.
+func (n *Network) bendsBeyond(wander float64) bool {
+	return slices.ContainsFunc(n.Stretches, func(of []Stretch) bool {
+		return slices.ContainsFunc(of, func(s Stretch) bool { return s.Wander*perNs > wander })
+	})
 }
 
 // joint is Joint with stretches in which clocks bend by no more than most, per ns.
