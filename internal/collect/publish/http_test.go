@@ -70,14 +70,21 @@ func (e *events) next() (s sent) {
 
 // fill appends messages of lines {"n":1}, of so many events each.
 func fill(f *feed, from, messages, each int) {
+	for _, m := range filled(from, messages, each) {
+		f.append(m)
+	}
+}
+
+func filled(from, messages, each int) (all []*message) {
 	for i := range messages {
 		m := &message{events: uint64(each)}
 		for j := range each {
 			m.data = fmt.Appendf(m.data, "{\"n\":%d}\n", from+i*each+j)
 			m.ends = append(m.ends, len(m.data))
 		}
-		f.append(m)
+		all = append(all, m)
 	}
+	return all
 }
 
 // served is a publisher with the timeline of a session "night" that no directory has.
@@ -144,12 +151,15 @@ func TestASubscriberThatResumesTooLateIsToldWhatItMissed(t *testing.T) {
 func TestASlowSubscriberDelaysNobodyAndIsTold(t *testing.T) {
 	t.Parallel()
 	r, url := served(t, 1<<20)
+	const messages, each = 3000, 1000 // some 40 MB, more than connections hold
+	all := filled(1, messages, each)
 	slow := open(t, url, "night", "")
 	if s := slow.next(); s.kind != "timeline" {
 		t.Fatalf("first comes %+v", s)
 	}
-	const messages, each = 3000, 1000     // some 40 MB, more than connections hold
-	fill(r.lines.feed, 1, messages, each) // it returns, though the subscriber has read nothing of it
+	for _, m := range all { // it ends, though the subscriber has read nothing of it
+		r.lines.feed.append(m)
+	}
 	missed, next := uint64(0), uint64(1)
 	for next <= messages*each {
 		s := slow.next()

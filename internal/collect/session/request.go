@@ -128,13 +128,20 @@ func (d *Director) hostsOf(x *wire.Session) (names []string) {
 	return names
 }
 
-func (d *Director) stop(ctx context.Context, c wire.Control) ([]wire.HostState, error) {
-	var names []string
-	for _, h := range d.there() {
-		if h.State != "" && h.Session == c.Session {
-			names = append(names, h.Host)
+// hostsIn returns the hosts that take commands and said last that a session is theirs, also those that are silent: they are told when they come.
+func (d *Director) hostsIn(session string) (names []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for name, h := range d.hosts {
+		if h.State != "" && h.Session == session {
+			names = append(names, name)
 		}
 	}
+	return names
+}
+
+func (d *Director) stop(ctx context.Context, c wire.Control) ([]wire.HostState, error) {
+	names := d.hostsIn(c.Session)
 	x, known := d.o.Registry.Get(c.Session)
 	now := time.Now().UTC()
 	switch {

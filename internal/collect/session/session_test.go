@@ -138,6 +138,7 @@ type agent struct {
 	status   wire.AgentStatus
 	commands []wire.Command
 	told     chan struct{}
+	stop     func()
 }
 
 func (l *lab) agent(host string) *agent {
@@ -175,7 +176,8 @@ func (l *lab) agent(host string) *agent {
 			}
 		}
 	})
-	l.t.Cleanup(func() { cancel(); speaking.Wait() })
+	a.stop = func() { cancel(); speaking.Wait(); c.Close() }
+	l.t.Cleanup(a.stop)
 	return a
 }
 
@@ -293,6 +295,32 @@ func TestAHostThatWasAwayJoins(t *testing.T) {
 	web.status.Session, web.status.State = "", wire.StateWaiting
 	web.mu.Unlock()
 	web.next(t, wire.Start, "night")
+}
+
+// TestASilentHostIsNamedWhenItsSessionIsStopped stops a session of all hosts when its host has been silent for longer than one that is there.
+func TestASilentHostIsNamedWhenItsSessionIsStopped(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.direct("a", t.TempDir())
+	web := l.agent("web")
+	l.settled("a")
+	for until := time.Now().Add(20 * time.Second); ; { // until it is heard
+		out := l.ask(wire.ControlStart, wire.Control{Session: "night"})
+		if out.Error != "" || time.Now().After(until) {
+			t.Fatalf("%+v", out)
+		}
+		if len(out.Hosts) == 1 {
+			break
+		}
+	}
+	web.next(t, wire.Start, "night")
+	time.Sleep(200 * time.Millisecond) // in which it says so
+	web.stop()
+	time.Sleep(3500 * time.Millisecond)
+	out := l.ask(wire.ControlStop, wire.Control{Session: "night"})
+	if len(out.Hosts) != 1 || out.Hosts[0].Host != "web" || out.Hosts[0].State != wire.StateAway {
+		t.Errorf("%+v", out)
+	}
 }
 
 func TestRequestsThatNobodyMayMakeAreRefused(t *testing.T) {
