@@ -45,8 +45,9 @@ type Endpoint struct {
 	Stats  func() any // what is told besides the counts; nil for nothing
 }
 
-// Start starts a service, and returns when the broker has heard of it, or cannot be reached for a second. stop ends it when its requests have been answered. Requests that come while it ends, at endpoints of which
-// one service answers, are answered as if nobody were there: they can be asked again.
+// Start starts a service, and returns when the broker has heard of it, or cannot be reached for a second. stop ends it when its requests
+// have been answered. Requests that come while it ends, at endpoints of which one service answers, are answered as if nobody were there:
+// they can be asked again.
 func Start(c *nats.Conn, o Options) (stop func(), err error) {
 	running := new(gate)
 	stats := make(map[string]func() any, len(o.Endpoints))

@@ -314,7 +314,7 @@ func TestASilentHostIsNamedWhenItsSessionIsStopped(t *testing.T) {
 		}
 	}
 	web.next(t, wire.Start, "night")
-	time.Sleep(200 * time.Millisecond) // in which it says so
+	time.Sleep(time.Second) // in which it says so twenty times
 	web.stop()
 	time.Sleep(3500 * time.Millisecond)
 	out := l.ask(wire.ControlStop, wire.Control{Session: "night"})

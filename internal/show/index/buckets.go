@@ -51,7 +51,7 @@ func (b *buckets) add(number int32, n int64) {
 	b.counts[number-b.first] += n
 }
 
-// hold has the window reach over the buckets from from to before to.
+// hold has the window reach from one bucket to before another, beside what it reaches over already.
 func (b *buckets) hold(from, to int32) {
 	if len(b.counts) > 0 {
 		from, to = min(from, b.first), max(to, b.first+int32(len(b.counts)))
