@@ -72,17 +72,19 @@ func makeTile(of laneSource, lanes []int, level int, i int64, most int) ([]byte,
 
 // fill makes the lanes of a tile, and returns how many fitted.
 func (t *tiler) fill(lanes []int, most int) (int, error) {
-	if filled, err := t.fillInParts(lanes, most); err != nil || filled {
-		return len(lanes), err
+	t.begin()
+	done, err := t.fillInParts(lanes, most)
+	if err != nil {
+		return 0, err
 	}
-	return t.fillInTurn(lanes, most)
+	n, err := t.fillInTurn(lanes[done:], most)
+	return done + n, err
 }
 
 func (t *tiler) begin() { t.out, t.lanes, t.number, t.final = t.out[:0], 0, -1, true }
 
-// fillInTurn makes lanes one after the other, and returns how many fitted.
+// fillInTurn makes lanes one after the other, behind those that are there, and returns how many fitted.
 func (t *tiler) fillInTurn(lanes []int, most int) (int, error) {
-	t.begin()
 	for i, n := range lanes {
 		before, count, number := len(t.out), t.lanes, t.number
 		if err := t.lane(n, t.lanesOf.kind(n)); err != nil {

@@ -15,56 +15,64 @@ const (
 	partsEach = 4
 )
 
-// fillInParts makes the lanes of a tile on all processors. It reports false where they are few, or are more than fit: fill then makes
-// them one after the other. Both make the same bytes.
-func (t *tiler) fillInParts(lanes []int, most int) (filled bool, err error) {
+// fillInParts makes the first lanes of a tile on all processors, part by part, and returns how many: none where they are few, and those
+// before the first part that does not fit where they are too many. Those behind are for fillInTurn, which makes the same bytes.
+func (t *tiler) fillInParts(lanes []int, most int) (done int, err error) {
 	workers := min(runtime.GOMAXPROCS(0), len(lanes)/leastPart)
 	if workers < 2 {
-		return false, nil
+		return 0, nil
 	}
 	n := min(workers*partsEach, len(lanes)/leastPart)
-	parts := make([]*tiler, n)
-	var next atomic.Int64
-	var tooMany atomic.Bool
+	begins := func(k int) int { return k * len(lanes) / n }
+	parts := make([]*tiler, n) // nil for those that do not fit
+	var made atomic.Int64      // bytes
 	var group errgroup.Group
-	for range workers {
+	group.SetLimit(workers)
+	for k := range parts {
 		group.Go(func() error {
-			for k := int(next.Add(1)) - 1; k < n; k = int(next.Add(1)) - 1 {
-				part := lanes[k*len(lanes)/n : (k+1)*len(lanes)/n]
-				p := takeTiler(t.lanesOf)
-				parts[k] = p
-				p.level, p.shift, p.from, p.to = t.level, t.shift, t.from, t.to
-				done, err := p.fillInTurn(part, most)
-				if err != nil || done < len(part) {
-					tooMany.Store(true)
-					return err
-				}
+			if made.Load() > int64(most) {
+				return nil // the parts before it are too many
 			}
+			p := takeTiler(t.lanesOf)
+			p.level, p.shift, p.from, p.to = t.level, t.shift, t.from, t.to
+			p.begin()
+			part := lanes[begins(k):begins(k+1)]
+			n, err := p.fillInTurn(part, most)
+			made.Add(int64(len(p.out)))
+			if err != nil || n < len(part) {
+				p.giveBack()
+				return err
+			}
+			parts[k] = p
 			return nil
 		})
 	}
 	err = group.Wait()
-	t.begin()
-	for _, p := range parts {
-		if p == nil {
-			continue
+	fit := err == nil
+	for k, p := range parts {
+		if fit = fit && p != nil && t.add(p, most); fit {
+			done = begins(k + 1)
 		}
-		if !tooMany.Load() {
-			t.add(p)
+		if p != nil {
+			p.giveBack()
 		}
-		p.giveBack()
 	}
-	return !tooMany.Load() && len(t.out)+tileHead <= most, err
+	return done, err
 }
 
-// add puts the lanes of a part behind those that are there.
-func (t *tiler) add(p *tiler) {
-	t.final = t.final && p.final
-	if p.lanes == 0 {
-		return
+// add puts the lanes of a part behind those that are there, if they fit.
+func (t *tiler) add(p *tiler, most int) bool {
+	if p.lanes > 0 {
+		before := len(t.out)
+		distance, length := binary.Uvarint(p.out) // of the first lane from -1
+		t.out = binary.AppendUvarint(t.out, uint64(int(distance)-1-t.number))
+		t.out = append(t.out, p.out[length:]...)
+		if len(t.out)+tileHead > most {
+			t.out = t.out[:before]
+			return false
+		}
+		t.lanes, t.number = t.lanes+p.lanes, p.number
 	}
-	distance, length := binary.Uvarint(p.out) // of the first lane from -1
-	t.out = binary.AppendUvarint(t.out, uint64(int(distance)-1-t.number))
-	t.out = append(t.out, p.out[length:]...)
-	t.lanes, t.number = t.lanes+p.lanes, p.number
+	t.final = t.final && p.final
+	return true
 }

@@ -26,41 +26,42 @@ func TestPartsOfATileAreTheTile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer x.Close()
-	inParts, inTurn := 0, 0
+	whole, some, none := 0, 0, 0 // tiles of which all lanes are made in parts, the first, or none
 	for group, lanes := range x.groups {
 		for level := x.about.Top; level >= 0; level-- {
 			for _, i := range []int64{0, x.about.Span >> (level + tileBits) / 2} {
 				for _, most := range []int{mostTile, 20_000, 500} {
-					of := func(fill func(t *tiler) (bool, error)) (*tiler, bool) {
+					of := func(fill func(t *tiler) (int, error)) (*tiler, int) {
 						m := &tiler{lanesOf: fileLanes{x}, level: level, from: i << (level + tileBits)}
 						m.to = m.from + tileBins<<level
-						filled, err := fill(m)
+						m.begin()
+						n, err := fill(m)
 						if err != nil {
 							t.Fatal(err)
 						}
-						return m, filled
+						return m, n
 					}
-					parts, filled := of(func(m *tiler) (bool, error) { return m.fillInParts(lanes, most) })
-					turn, all := of(func(m *tiler) (bool, error) {
-						n, err := m.fillInTurn(lanes, most)
-						return n == len(lanes), err
-					})
-					if !filled {
-						inTurn++
-						if all && len(lanes) >= 2*leastPart {
-							t.Errorf("tile %d.%d.%d of %d bytes is not made in parts", group, level, i, most)
-						}
-						continue
+					_, inParts := of(func(m *tiler) (int, error) { return m.fillInParts(lanes, most) })
+					parts, n := of(func(m *tiler) (int, error) { return m.fill(lanes, most) })
+					turn, all := of(func(m *tiler) (int, error) { return m.fillInTurn(lanes, most) })
+					switch {
+					case inParts == len(lanes):
+						whole++
+					case all == len(lanes) && len(lanes) >= 2*leastPart:
+						t.Errorf("tile %d.%d.%d of %d bytes is not made in parts", group, level, i, most)
+					case inParts > 0:
+						some++
+					default:
+						none++
 					}
-					inParts++
-					if !all || !bytes.Equal(parts.out, turn.out) || parts.lanes != turn.lanes || parts.number != turn.number || parts.final != turn.final {
+					if n != all || !bytes.Equal(parts.out, turn.out) || parts.lanes != turn.lanes || parts.number != turn.number || parts.final != turn.final {
 						t.Errorf("tile %d.%d.%d of %d bytes is another one in parts", group, level, i, most)
 					}
 				}
 			}
 		}
 	}
-	if inParts == 0 || inTurn == 0 {
-		t.Errorf("%d tiles in parts, %d not", inParts, inTurn)
+	if whole == 0 || some == 0 || none == 0 {
+		t.Errorf("%d tiles in parts, %d partly, %d not", whole, some, none)
 	}
 }
