@@ -101,7 +101,7 @@ func Joint(ctx context.Context, n *Network) (*Joined, error) {
 // bendsBeyond reports whether a stretch may bend more than that, per ns.
 func (n *Network) bendsBeyond(wander float64) bool {
 	return slices.ContainsFunc(n.Stretches, func(of []Stretch) bool {
-		return slices.ContainsFunc(of, func(s Stretch) bool { return s.Wander*perNs > wander })
+		return slices.ContainsFunc(of, func(s Stretch) bool { return s.Wander*ppbPerSecond > wander })
 	})
 }
 

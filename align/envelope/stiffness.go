@@ -29,8 +29,8 @@ func atMost(bends []bend, greatest float64) []bend {
 	return bends
 }
 
-// perNs makes of a wander in ppb/s one per ns.
-const perNs = 1e-18
+// ppbPerSecond is the unit of [Stretch.Wander], per ns.
+const ppbPerSecond = 1e-18
 
 // bending is a model where clocks bend more than their wander says.
 type bending struct{ *model }
@@ -39,7 +39,7 @@ type bending struct{ *model }
 func bendsOf(stretches []Stretch, a affine, origin clock.HostTime) []bend {
 	var out []bend
 	for _, s := range stretches {
-		out = append(out, bend{a.on(s.From, origin), a.on(s.To, origin), s.Wander * perNs})
+		out = append(out, bend{a.on(s.From, origin), a.on(s.To, origin), s.Wander * ppbPerSecond})
 	}
 	return out
 }
