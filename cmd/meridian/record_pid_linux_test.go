@@ -35,7 +35,10 @@ func TestTheProcessesNamedAreRecordedAlone(t *testing.T) {
 	named, other := shells[0].Process.Pid, shells[1].Process.Pid
 	// The recording ends with its command, which tells the shells to go on and waits for their programs.
 	script := fmt.Sprintf("for p in %d %d; do echo >/proc/$p/fd/0; while [ ! -e %s/ended.$p ]; do sleep 0.01; done; done", named, other, dir)
-	if out, err := exec.Command("meridian", "record", "-o", trace, "--kernel", "syscalls", "--pid", fmt.Sprint(named), "-q", "--", "sh", "-c", script).CombinedOutput(); err != nil && !strings.Contains(string(out), ", counted as lost") {
+	c := exec.Command("meridian", "record", "-o", trace, "--kernel", "syscalls", "--pid", fmt.Sprint(named), "-q", "--", "sh", "-c", script)
+	out, err := c.CombinedOutput()
+	lost := c.ProcessState.ExitCode() == 3 && strings.Contains(string(out), ", counted as lost") // by a busy machine's kernel
+	if err != nil && !lost {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if out, err := exec.Command("meridian", "convert", trace, "--method", "none", "-o", table, "-q").CombinedOutput(); err != nil {
