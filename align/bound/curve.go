@@ -233,7 +233,7 @@ func (c tracer) knots(at []clock.HostTime, r region, sag float64) []clock.HostTi
 	}
 	n := int64((r.to-r.from)/c.step(r.wander, sag)) + 1
 	for i := int64(1); i <= n; i++ {
-		at = append(at, from+clock.HostTime(clock.MulDiv(int64(to-from), i, n, clock.Nearest)))
+		at = append(at, clock.Add(from, clock.MulDiv(clock.Sub(to, from), i, n, clock.Nearest)))
 	}
 	return at
 }

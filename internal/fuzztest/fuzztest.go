@@ -98,8 +98,12 @@ type Pair struct {
 // origins are instants of a's clock around which its messages lie.
 var origins = []clock.HostTime{0, 1_790_000_000_000_000_000, clock.Limit - 1<<43, -clock.Limit + 1<<43}
 
+// maxSkew is the greatest skew of the clocks of a Pair, ppb, as long before their messages and after them as the messages last: a
+// little less than bound.Default allows.
+const maxSkew = 499_000
+
 // Pair returns up to 64 messages over at most 73 minutes between clocks of at most half a second per 1000 seconds of skew
-// and of a wander of at most so many ppb per second.
+// and of a wander of at most so many ppb per second, less where the skew would grow beyond maxSkew.
 func (in *Input) Pair(wander int) *Pair {
 	p := &Pair{Truth: Truth{Origin: origins[in.N(len(origins))], Offset: int64(int16(in.Below(0))) << in.N(24), Skew: int64(int16(in.Below(0))) * 15}}
 	if wander > 0 {
@@ -109,6 +113,9 @@ func (in *Input) Pair(wander int) *Pair {
 	p.A.Granularity, p.B.Granularity = steps[in.N(len(steps))], steps[in.N(len(steps))]
 	p.MinAB, p.MinBA = in.Below(0)*int64(in.N(2)), in.Below(0)*int64(in.N(2))
 	spread, delays := in.N(27), in.N(14)
+	reach := 2*(0xffff<<spread+0xffff<<delays+0x1ffff)/1_000_000_000 + 1 // s from the origin
+	most := (maxSkew - max(p.Skew, -p.Skew)) / int64(reach)
+	p.Wander = min(max(p.Wander, -most), most)
 	p.A.First, p.A.Last = clock.Limit, -clock.Limit
 	p.B.First, p.B.Last = clock.Limit, -clock.Limit
 	for n := 0; in.More() && n < 64; n++ {
