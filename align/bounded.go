@@ -3,6 +3,7 @@ package align
 import (
 	"slices"
 
+	"meridian/align/internal/curves"
 	"meridian/align/network"
 	"meridian/clock"
 	"meridian/trace"
@@ -30,12 +31,12 @@ func (p *Placed) Bound() (*Bounded, error) {
 			return nil, err
 		}
 	}
-	for i := range b.tree.Maps {
-		dropCrossed(&b.tree.Maps[i], &e.task.problem.Clocks[i])
-	}
+	clocks := e.task.problem.Clocks
+	dropCrossed(b.tree, clocks)
 	e.merged.estimateSecondClocks(e.task.problem, b.tree)
 	if r := e.task.reference; e.merged.firstOf(r) != r {
 		rebase(b.tree, r)
+		dropCrossed(b.tree, clocks)
 	}
 	return b, nil
 }
@@ -99,10 +100,16 @@ func pieces(clocks []trace.Clock, t *network.Tree) []int {
 	return of
 }
 
-// dropCrossed drops bounds of a clock that contradict each other, and makes its estimate a function of time. Both can be
+// dropCrossed drops bounds of clocks that contradict each other, and makes estimates functions of time. Both can be
 // needed where messages are none: decades apart, or demanding rates that no clock has.
-func dropCrossed(m *clock.Map, c *trace.Clock) {
-	m.Mid = rising(m.Mid)
+func dropCrossed(t *network.Tree, clocks []trace.Clock) {
+	for i := range t.Maps {
+		dropCrossedOf(&t.Maps[i], &clocks[i])
+	}
+}
+
+func dropCrossedOf(m *clock.Map, c *trace.Clock) {
+	m.Mid = curves.Rising(m.Mid)
 	if m.Low != nil && m.Low.Check() != nil || m.High != nil && m.High.Check() != nil {
 		m.Low, m.High = nil, nil
 	}
@@ -113,19 +120,4 @@ func dropCrossed(m *clock.Map, c *trace.Clock) {
 			m.Low, m.High = nil, nil
 		}
 	}
-}
-
-// rising returns a curve without the knots at which it would not be a function of time or would run back, which are those
-// that saturated arithmetic put at the ends of int64.
-func rising(c clock.Curve) clock.Curve {
-	if c.Check() == nil {
-		return c
-	}
-	out := make(clock.Curve, 0, len(c))
-	for _, k := range c {
-		if n := len(out); clock.Valid(k.X) && clock.Valid(k.Y) && (n == 0 || k.X > out[n-1].X && k.Y >= out[n-1].Y) {
-			out = append(out, k)
-		}
-	}
-	return out
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"meridian/align/internal/curves"
 	"meridian/clock"
 )
 
@@ -15,7 +16,8 @@ import (
 // middle of the silence. The bounds there state only that time does not run back.
 //
 // Where the clock was set back it showed readings twice. For these the estimate is that of the first time, and the bounds
-// contain both times. If, by their bounds, a piece ended after the next began, both bounds are nil.
+// contain both times. If, by their bounds, a piece ended after the next began, both bounds are nil. So they are
+// where knots saturate: decades from the trace.
 func Join(all []Piece) clock.Map {
 	return join(slices.DeleteFunc(slices.Clone(all), func(p Piece) bool { return p.Map.Mid == nil }))
 }
@@ -28,10 +30,10 @@ func join(pieces []Piece) clock.Map {
 	case 1:
 		return pieces[0].Map
 	}
-	m := clock.Map{Mid: joinEstimates(pieces)}
+	m := clock.Map{Mid: curves.Rising(joinEstimates(pieces))}
 	m.Low = joinBounds(pieces, false)
 	m.High = joinBounds(pieces, true)
-	if crossed(m.Low, m.High) || overlapping(pieces) {
+	if m.Low != nil && m.Low.Check() != nil || m.High != nil && m.High.Check() != nil || crossed(m.Low, m.High) || overlapping(pieces) {
 		m.Low, m.High = nil, nil
 	}
 	return m

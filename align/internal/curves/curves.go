@@ -44,3 +44,18 @@ func shifted(estimate clock.Curve, hosts []clock.HostTime, like clock.Knot) cloc
 	}
 	return out
 }
+
+// Rising returns a curve without the knots at which it would not be a function of time or would run back, which are those
+// that saturated arithmetic put at the ends of int64.
+func Rising(c clock.Curve) clock.Curve {
+	if c.Check() == nil {
+		return c
+	}
+	out := make(clock.Curve, 0, len(c))
+	for _, k := range c {
+		if n := len(out); clock.Valid(k.X) && clock.Valid(k.Y) && (n == 0 || k.X > out[n-1].X && k.Y >= out[n-1].Y) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
