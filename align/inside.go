@@ -23,8 +23,11 @@ func within(m *clock.Map, first, last clock.HostTime) clock.Curve {
 	if !slices.ContainsFunc(hosts, func(h clock.HostTime) bool { return inside(m, h) != m.At(h) }) {
 		return m.Mid
 	}
-	during := hosts[slices.Index(hosts, first) : slices.Index(hosts, last)+1]
-	on := clock.Map{Mid: curves.Continue(moved(m, during), m.Mid), Low: m.Low, High: m.High}
+	during := moved(m, hosts[slices.Index(hosts, first):slices.Index(hosts, last)+1])
+	if len(during) == 0 { // all of the trace is beyond clock.Limit
+		return m.Mid
+	}
+	on := clock.Map{Mid: curves.Continue(during, m.Mid), Low: m.Low, High: m.High}
 	for _, k := range on.Mid {
 		hosts = append(hosts, k.X)
 	}

@@ -46,7 +46,7 @@ func shifted(estimate clock.Curve, hosts []clock.HostTime, like clock.Knot) cloc
 }
 
 // Rising returns a curve without the knots at which it would not be a function of time or would run back, which are those
-// that saturated arithmetic put at the ends of int64.
+// that saturated arithmetic put at the ends of int64. Where it is nowhere within clock.Limit its first knot stays.
 func Rising(c clock.Curve) clock.Curve {
 	if c.Check() == nil {
 		return c
@@ -56,6 +56,9 @@ func Rising(c clock.Curve) clock.Curve {
 		if n := len(out); clock.Valid(k.X) && clock.Valid(k.Y) && (n == 0 || k.X > out[n-1].X && k.Y >= out[n-1].Y) {
 			out = append(out, k)
 		}
+	}
+	if len(out) == 0 && len(c) > 0 {
+		return c[:1:1]
 	}
 	return out
 }

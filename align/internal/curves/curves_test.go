@@ -1,6 +1,7 @@
 package curves
 
 import (
+	"slices"
 	"testing"
 
 	"meridian/clock"
@@ -38,5 +39,19 @@ func TestNoKnotIsAnInstantThatIsNotTaken(t *testing.T) {
 	steep := clock.Curve{{X: 0, Y: 0}, {X: 1, Y: 9_000_000_000}}
 	if got := Continue(steep, steep); len(got) != 2 {
 		t.Errorf("%v goes on beyond what instants can be", got)
+	}
+}
+
+func TestWhatSaturatedIsLeftOutOfAnEstimate(t *testing.T) {
+	const least, limit = clock.TimelineTime(-1 << 63), clock.TimelineTime(clock.Limit)
+	for name, x := range map[string]struct{ of, want clock.Curve }{
+		"a curve that is one stays, beyond the limit too": {clock.Curve{{X: -clock.Limit, Y: 0}, {X: 5, Y: 7}}, clock.Curve{{X: -clock.Limit, Y: 0}, {X: 5, Y: 7}}},
+		"its ends": {clock.Curve{{X: -5, Y: least}, {X: 0, Y: 0}, {X: 5, Y: 5}}, clock.Curve{{X: 0, Y: 0}, {X: 5, Y: 5}}},
+		"all":      {clock.Curve{{X: 0, Y: least}, {X: 5, Y: limit}}, clock.Curve{{X: 0, Y: least}}},
+		"nothing":  {clock.Curve{}, clock.Curve{}},
+	} {
+		if got := Rising(x.of); !slices.Equal(got, x.want) {
+			t.Errorf("%s: %v, want %v", name, got, x.want)
+		}
 	}
 }
