@@ -20,8 +20,8 @@ type statedAddresses struct {
 	all []netip.Addr
 }
 
-// see takes the event that an input read last.
-func (x *hostAddresses) see(in *input) {
+// see takes the event that an input read last. An address in it is no longer among those that nothing has.
+func (x *hostAddresses) see(in *input, unseen *offline.Unseen) {
 	if in.trace == nil {
 		return
 	}
@@ -33,7 +33,12 @@ func (x *hostAddresses) see(in *input) {
 		of = new(statedAddresses)
 		x.of[in] = of
 	}
-	if a, ok := of.Read(in.follower, &in.event); ok && !slices.Contains(of.all, a) {
+	a, ok := of.Read(in.follower, &in.event)
+	if !ok {
+		return
+	}
+	unseen.See(a)
+	if !slices.Contains(of.all, a) {
 		of.all = append(of.all, a)
 		x.changed = true
 	}

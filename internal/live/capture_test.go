@@ -2,6 +2,7 @@ package live
 
 import (
 	"math"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -87,7 +88,8 @@ func TestCapturesThatGrowAreEventsAndMessages(t *testing.T) {
 		}
 		now := time.Unix(5, 0)
 		var w trace.Warnings
-		s, err := New(Options{Inputs: in, Rows: true, Messages: true, Now: func() time.Time { return now }}, &w)
+		stated := map[string][]netip.Addr{"a": {netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.3")}}
+		s, err := New(Options{Inputs: in, Rows: true, Messages: true, Addresses: stated, Now: func() time.Time { return now }}, &w)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,11 +131,12 @@ func TestCapturesThatGrowAreEventsAndMessages(t *testing.T) {
 		if bounded < len(sent) {
 			t.Errorf("step %d: %d of %d ends are bounded", step, bounded, 2*len(sent))
 		}
+		s.Outcome()
 		if err := s.close(); err != nil {
 			t.Fatal(err)
 		}
-		if lines := w.Lines(); len(lines) > 0 {
-			t.Errorf("step %d: warnings %q", step, lines)
+		if lines := w.Lines(); len(lines) != 1 || !strings.Contains(lines[0], "a: no packet of the captures has its address 10.0.0.3") {
+			t.Errorf("step %d: warnings %q, and they should name the address that no packet has, alone", step, lines)
 		}
 	}
 }

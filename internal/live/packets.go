@@ -33,8 +33,9 @@ type packets struct {
 	sources   []*packetSource     // in the order of the inputs
 	windows   [2]messageWindow
 	addresses hostAddresses
-	at        int64 // how far the packets have come, ns: windows go by that, however fast or late they are read
-	next      int64 // when the next round is due, by Session.time
+	unseen    offline.Unseen // of the addresses that are given
+	at        int64          // how far the packets have come, ns: windows go by that, however fast or late they are read
+	next      int64          // when the next round is due, by Session.time
 	rounds    uint32
 	withdrawn int64 // messages that were used and are not found any more
 	ends      messageEnds
@@ -97,7 +98,7 @@ const (
 )
 
 func newPackets(s *Session) *packets {
-	p := &packets{s: s, hosts: make(map[int]*packetHost), ends: messageEnds{s: s}}
+	p := &packets{s: s, hosts: make(map[int]*packetHost), unseen: offline.NewUnseen(s.o.Addresses), ends: messageEnds{s: s}}
 	for i := range p.windows {
 		p.windows[i] = messageWindow{begun: -int64(i) * packetWindow, whole: true, used: make(map[messageKey]messageUse)}
 	}
@@ -135,7 +136,7 @@ func (p *packets) source(in *input) *packetSource {
 
 // see takes what an input read.
 func (p *packets) see(in *input) {
-	p.addresses.see(in)
+	p.addresses.see(in, &p.unseen)
 	x := p.source(in)
 	for i, r := range x.reducers {
 		if x.early[i] {
@@ -251,7 +252,9 @@ func (p *packets) round(ctx context.Context, settle int64) error {
 			reach[h] = h.reach(p.s.elapsed(), settle)
 		}
 		if x.reducers[longer].Packets() > 0 {
-			captures = append(captures, h.capture(x, longer, p.s.elapsed()))
+			c := h.capture(x, longer, p.s.elapsed())
+			p.unseen.SeeFlows(c)
+			captures = append(captures, c)
 		}
 	}
 	if len(reach) > 1 {

@@ -198,7 +198,7 @@ func (s *Session) Outcome() *Outcome {
 	return o
 }
 
-// noteUnknown warns of hosts that the options name and that no input was of.
+// noteUnknown warns of hosts that the options name and that no input was of, and of addresses that nothing had.
 func (s *Session) noteUnknown() {
 	check := func(host, what string) {
 		if host != "" && !slices.ContainsFunc(s.inputs, func(in *input) bool { return in.name == host }) {
@@ -211,6 +211,9 @@ func (s *Session) noteUnknown() {
 	}
 	for host := range s.o.Addresses {
 		check(host, "addresses")
+	}
+	if s.resumed == nil { // else they may have been seen before
+		s.packets.unseen.Warn(s.warnings)
 	}
 }
 
