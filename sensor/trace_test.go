@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 		os.Exit(code) // package testing waits for signals while it fuzzes, and does not end that goroutine
 	}
 	// A goroutine that has closed its channel may need an instant to be gone.
-	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			stacks := make([]byte, 1<<20)
 			fmt.Fprintf(os.Stderr, "%d goroutines are left, %d were there before:\n%s\n", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])

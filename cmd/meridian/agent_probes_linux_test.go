@@ -75,7 +75,7 @@ func (s *session) record(host string, agentFlags ...string) {
 func (s *session) hosts(wanted func(map[string]wire.AgentStatus) bool) map[string]wire.AgentStatus {
 	s.t.Helper()
 	var all map[string]wire.AgentStatus
-	for end := time.Now().Add(40 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); {
 		out, err := exec.Command("meridian", "server", "hosts", "--server", s.url, "--json").Output()
 		if err != nil {
 			s.t.Fatal(err)

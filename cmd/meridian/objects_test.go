@@ -60,7 +60,7 @@ func requests(ts *testscript.TestScript, neg bool, args []string) {
 	most, err := strconv.Atoi(args[1])
 	ts.Check(err)
 	made := s.Requests()[s.seen:]
-	for end := time.Now().Add(30 * time.Second); len(made) < least && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(60 * time.Second); len(made) < least && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		made = s.Requests()[s.seen:]
 	}
 	s.seen += len(made)
@@ -80,7 +80,7 @@ func archived(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	s := storeOf(ts)
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		var got int64
 		for key, data := range s.Objects("bucket") {
 			if strings.HasPrefix(key, args[0]+"/") && strings.HasSuffix(key, "/index.json") {

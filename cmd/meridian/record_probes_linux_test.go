@@ -106,7 +106,7 @@ func TestRecordersExchangeProbesAsTheirPlansSay(t *testing.T) {
 func stateOnce(t *testing.T, plan string, is func(planned.State) bool) planned.State {
 	t.Helper()
 	var last planned.State
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if s, err := planned.ReadState(plan); err == nil {
 			if last = s; is(s) {
 				return s

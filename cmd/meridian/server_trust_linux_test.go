@@ -59,7 +59,7 @@ func (k *keyed) invited(host string) (c *exec.Cmd, said *waited) {
 // stores waits until the server has the metadata of a host.
 func (k *keyed) stores(host string) {
 	k.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		if _, err := os.Stat(filepath.Join(k.keys, "night", host, "metadata")); err == nil {
 			return
 		} else if time.Now().After(deadline) {

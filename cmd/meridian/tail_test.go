@@ -185,7 +185,7 @@ func TestTailFollowsTheTracesThatADirectoryHolds(t *testing.T) {
 			if !strings.Contains(line, "test:number") {
 				t.Fatalf("line %q", line)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(60 * time.Second):
 			t.Fatalf("%d lines of 20: %s", n, c.stderr.String())
 		}
 	}

@@ -228,7 +228,7 @@ func TestWhatServersHaveIsReleasedAndNothingIsLost(t *testing.T) {
 		c.emit(50000) // of 3 MB, less than a chunk
 	}
 	written := func() int64 { return chunks(t, c.dir) }
-	for until := time.Now().Add(20 * time.Second); written() > 9<<20; {
+	for until := time.Now().Add(60 * time.Second); written() > 9<<20; {
 		if time.Now().After(until) {
 			t.Fatalf("%d bytes are still in the agent's directory", written())
 		}

@@ -240,7 +240,7 @@ func testChaos(t *testing.T, seed uint64, strikes, servers, replicas int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
 	sum, err := s.Run(ctx)
 	if err != nil || ctx.Err() != nil {

@@ -138,7 +138,7 @@ func (l *lab) shipOver(c *nats.Conn, o ship.Options) (sum ship.Summary) {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
 	if sum, err = s.Run(ctx); err != nil {
 		l.t.Fatal(err)

@@ -146,7 +146,7 @@ func TestHostileDatagramsGetNoAnswerAndLeaveNoState(t *testing.T) {
 // talk exchanges with a server.
 func talk(t *testing.T, key Key, server netip.AddrPort, exchanges int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	c, err := Dial(ctx, Options{Key: key, Rate: 1000}, server.String())
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 func TestExchangesOverLoopbackCarryStampsOfTheKernel(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
 		t.Run(address, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 			defer cancel()
 			key := NewKey()
 			s, err := Listen(ctx, address, Options{Key: key})

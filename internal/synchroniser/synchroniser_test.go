@@ -38,7 +38,7 @@ func served(t *testing.T, key probe.Key, c probe.Clock) string {
 // until runs a synchroniser until a condition holds.
 func until(t *testing.T, s *Synchroniser, done func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()

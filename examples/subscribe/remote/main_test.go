@@ -204,7 +204,7 @@ func TestASubscriberThatIsStoppedDelaysNobody(t *testing.T) {
 // await waits until a session is followed.
 func await(t *testing.T, url string) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if r, err := http.Head(url); err == nil {
 			r.Body.Close()
 			if r.StatusCode == http.StatusOK {

@@ -33,7 +33,7 @@ func testPeer(t *testing.T, p *s3test.Peer) {
 			l.now = l.now.Add(time.Minute)
 		}
 		ended := make(chan struct{})
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 		go func() {
 			defer close(ended)
 			if a.Pass(ctx) != nil {

@@ -90,7 +90,7 @@ func exported(t *testing.T, e *Exporter) ExporterStats {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- e.Run(ctx) }()
-	for deadline := time.Now().Add(10 * time.Second); e.Stats().Queued > 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); e.Stats().Queued > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%+v", e.Stats())
 		}

@@ -184,7 +184,7 @@ func (l *lab) agent(host string) *agent {
 // next waits for a command. The one before may come once more meanwhile: an agent says after it what it said before it.
 func (a *agent) next(t *testing.T, do wire.Verb, name string) {
 	t.Helper()
-	for late := time.After(20 * time.Second); ; {
+	for late := time.After(60 * time.Second); ; {
 		select {
 		case <-a.told:
 		case <-late:
@@ -205,7 +205,7 @@ func (l *lab) ask(subject string, c wire.Control) wire.Outcome {
 	asker := l.connect()
 	// Servers are starting, or end.
 	m, err := asker.Request(subject, wire.Encode(c), 20*time.Second)
-	for until := time.Now().Add(30 * time.Second); errors.Is(err, nats.ErrNoResponders) && time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
+	for until := time.Now().Add(60 * time.Second); errors.Is(err, nats.ErrNoResponders) && time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
 		m, err = asker.Request(subject, wire.Encode(c), 20*time.Second)
 	}
 	if err != nil {
@@ -222,7 +222,7 @@ func (l *lab) ask(subject string, c wire.Control) wire.Outcome {
 func (l *lab) settled(servers ...string) {
 	l.t.Helper()
 	c := l.connect()
-	for until := time.Now().Add(20 * time.Second); len(servers) > 0; {
+	for until := time.Now().Add(60 * time.Second); len(servers) > 0; {
 		inbox, err := c.SubscribeSync(c.NewInbox())
 		if err == nil {
 			err = c.PublishRequest(wire.ControlSessions, inbox.Subject, nil)
@@ -249,7 +249,7 @@ func TestAServerThatMissedTheStopDoesNotBeginTheSessionAnew(t *testing.T) {
 		t.Fatalf("%+v", out)
 	}
 	web.next(t, wire.Start, "night")
-	for deadline := time.Now().Add(10 * time.Second); len(open(t, first).All()) == 0; {
+	for deadline := time.Now().Add(60 * time.Second); len(open(t, first).All()) == 0; {
 		if time.Now().After(deadline) {
 			t.Fatal("the other server has not heard of the session")
 		}
@@ -304,7 +304,7 @@ func TestASilentHostIsNamedWhenItsSessionIsStopped(t *testing.T) {
 	l.direct("a", t.TempDir())
 	web := l.agent("web")
 	l.settled("a")
-	for until := time.Now().Add(20 * time.Second); ; { // until it is heard
+	for until := time.Now().Add(60 * time.Second); ; { // until it is heard
 		out := l.ask(wire.ControlStart, wire.Control{Session: "night"})
 		if out.Error != "" || time.Now().After(until) {
 			t.Fatalf("%+v", out)

@@ -40,7 +40,7 @@ func TestWhoIsRevokedIsDisconnectedAndOthersStay(t *testing.T) {
 	}
 	select {
 	case <-lost:
-	case <-time.After(20 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Fatal("a revoked host stays connected")
 	}
 	if n := <-changes; n != 3 {
@@ -95,7 +95,7 @@ func TestAListThatCannotBeReadChangesNothing(t *testing.T) {
 		}
 		select {
 		case <-failed:
-		case <-time.After(20 * time.Second):
+		case <-time.After(60 * time.Second):
 			t.Fatalf("%s is read", bad)
 		}
 	}

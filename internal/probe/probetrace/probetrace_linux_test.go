@@ -75,7 +75,7 @@ func exchange(t *testing.T, lab *netlab.Lab, address netip.Addr, dirs [2]string,
 		go func() { recorded <- w.Run(recording) }()
 		<-w.Ready()
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	o.Key = probe.NewKey()
 	var err error
