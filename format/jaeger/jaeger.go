@@ -204,6 +204,9 @@ func (r *reader) process(raw []byte) spans.Row {
 	return r.set.ProcessOf(&of)
 }
 
+// microsecond is the unit of Jaeger's stamps, ns.
+const microsecond = 1000
+
 // nanoseconds turns microseconds into nanoseconds.
 func nanoseconds[T clock.Time](raw []byte) (T, bool) { return pull.Decimal[T](raw, 3) }
 

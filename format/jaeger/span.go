@@ -50,7 +50,7 @@ func (r *reader) span(raw []byte, rows map[string]spans.Row) bool {
 		}
 		return true
 	})
-	if err != nil || !timed || sp.Start == 0 {
+	if err != nil || !timed || sp.Start/microsecond == 0 { // Jaeger counts whole ones, and 0 stands for no time
 		return false
 	}
 	sp.End, sp.Late = end(sp.Start, lasts), 1000

@@ -114,7 +114,7 @@ type wholeReader struct {
 // add adds a span; one without a time is none, as Read has warned of.
 func (x *wholeReader) add(j *spanJSON, processes map[string]processJSON) {
 	start, ok := micros[clock.HostTime](j.StartTime)
-	if !ok || start <= 0 {
+	if !ok || start < microsecond {
 		return
 	}
 	lasts, ended := micros[int64](j.Duration)
