@@ -47,6 +47,24 @@ func TestATargetThatFailsIsFound(t *testing.T) {
 	}
 }
 
+func TestTheInputThatFailedIsPrinted(t *testing.T) {
+	p := pkg{Dir: t.TempDir()}
+	name := filepath.Join("testdata", "fuzz", "FuzzBad", "0123")
+	if err := os.MkdirAll(filepath.Join(p.Dir, filepath.Dir(name)), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const input = "go test fuzz v1\n[]byte(\"xyz\")\n"
+	if err := os.WriteFile(filepath.Join(p.Dir, name), []byte(input), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.kept([]byte("    Failing input written to " + filepath.ToSlash(name) + "\n    To re-run:\n")); string(got) != input {
+		t.Errorf("%q", got)
+	}
+	if got := p.kept([]byte("ok\n")); got != nil {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestTheNumberOfInputsIsTheFuzzersLastCount(t *testing.T) {
 	out := "fuzz: elapsed: 3s, execs: 5 (2/sec), new interesting: 0 (total: 3)\nfuzz: elapsed: 6s, execs: 123456 (0/sec), new interesting: 0 (total: 3)\nPASS\n"
 	if n := executions([]byte(out)); n != 123456 {

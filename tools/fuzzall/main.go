@@ -4,7 +4,7 @@
 //
 // A package's tests are built once for all of its targets, and several packages are fuzzed at once, each by one worker: go
 // test would build and link them again for each target. What fails is kept where go test keeps it, in the package's folder
-// testdata/fuzz. A target whose inputs are costly says so in a line of its comment and gets fewer of them:
+// testdata/fuzz, and printed. A target whose inputs are costly says so in a line of its comment and gets fewer of them:
 //
 //	//fuzzall:cost 20
 //	func FuzzSolve(f *testing.F) {
@@ -231,10 +231,25 @@ func (p pkg) fuzz(o options, binary string, print func(format string, args ...an
 		}
 		print("%s %-48s %7s inputs %7.1f s\n", verdict, p.ImportPath+" "+f.name, inputs, time.Since(begin).Seconds())
 		if err != nil {
-			print("%v\n%s", err, out)
+			print("%v\n%s%s", err, out, p.kept(out))
 		}
 	}
 	return failed
+}
+
+var keptIn = regexp.MustCompile(`Failing input written to (testdata/fuzz/\S+)`)
+
+// kept returns the input that failed: of a run elsewhere only what was printed is at hand.
+func (p pkg) kept(out []byte) []byte {
+	m := keptIn.FindSubmatch(out)
+	if m == nil {
+		return nil
+	}
+	input, err := os.ReadFile(filepath.Join(p.Dir, filepath.FromSlash(string(m[1]))))
+	if err != nil {
+		return []byte(err.Error() + "\n")
+	}
+	return input
 }
 
 var execs = regexp.MustCompile(`execs: (\d+)`)
