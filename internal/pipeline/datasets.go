@@ -115,14 +115,16 @@ func decodeDatasets(text []byte, into any) error {
 	if problem != nil {
 		return problem
 	}
-	tree, err := parser.ParseBytes(text, 0)
-	if err != nil {
-		return err
-	}
-	if problem := yamltext.Expand(tree); problem != nil {
-		return problem
-	}
-	return yaml.UnmarshalWithOptions(text, into, yaml.Strict())
+	return yamltext.Guard(func() error {
+		tree, err := parser.ParseBytes(text, 0)
+		if err != nil {
+			return err
+		}
+		if problem := yamltext.Expand(tree); problem != nil {
+			return problem
+		}
+		return yaml.UnmarshalWithOptions(text, into, yaml.Strict())
+	})
 }
 
 // from makes the paths relative to a directory.

@@ -79,6 +79,17 @@ func isMark(word []byte) bool {
 	return word[0] == '&' || word[0] == '!' || word[len(word)-1] == ':' || len(word) == 1 && (word[0] == '-' || word[0] == '?')
 }
 
+// Guard calls a function of the YAML library and returns what makes it panic as an error: the library follows values that are not there, as
+// those of the tags in "a: !! ! b, c".
+func Guard(decode func() error) (err error) {
+	defer func() {
+		if what := recover(); what != nil {
+			err = fmt.Errorf("no YAML that can be read: %v", what)
+		}
+	}()
+	return decode()
+}
+
 // Expand returns the first place at which a file of values, with its aliases resolved, is deeper or larger than the limits; nil if there is
 // none. It takes time by the limits, not by what the aliases stand for.
 func Expand(f *ast.File) *Problem {

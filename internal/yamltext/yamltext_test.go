@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/parser"
 )
 
@@ -57,5 +58,20 @@ func TestAliasesCountForWhatTheyStandFor(t *testing.T) {
 		if p := Expand(f); (p == nil) != (c.want == "") || p != nil && !strings.Contains(p.Error(), c.want) {
 			t.Errorf("%.40q: %v, want %q", c.text, p, c.want)
 		}
+	}
+}
+
+func TestWhatMakesTheLibraryPanicIsAnError(t *testing.T) {
+	var into struct {
+		A []string `yaml:"a"`
+	}
+	decode := func(text string) error {
+		return Guard(func() error { return yaml.Unmarshal([]byte(text), &into) })
+	}
+	if err := decode("a: !!!!!!!!!!tf, s"); err == nil || !strings.Contains(err.Error(), "no YAML that can be read") {
+		t.Error(err)
+	}
+	if err := decode("a: [b, c]"); err != nil || len(into.A) != 2 {
+		t.Error(into, err)
 	}
 }

@@ -18,7 +18,10 @@ import (
 // harmlessly within a comment.
 const maxLine = 1 << 20
 
-// Lines brings a file line by line, without comments, line ends and a byte order mark.
+// mark is the byte order mark. It stands where a file begins, and where another one was appended to it.
+var mark = []byte("\ufeff")
+
+// Lines brings a file line by line, without comments, line ends and byte order marks at their beginnings.
 type Lines struct {
 	// Number is that of the line that Next brought last, from 1.
 	Number int
@@ -38,9 +41,7 @@ func (l *Lines) Next() (line []byte, whole bool, err error) {
 		return nil, false, err
 	}
 	l.Number++
-	if l.Number == 1 {
-		line = bytes.TrimPrefix(line, []byte("\ufeff"))
-	}
+	line = bytes.TrimPrefix(line, mark)
 	if i := bytes.IndexByte(line, '#'); i >= 0 {
 		line, whole = line[:i], true
 	}
@@ -103,5 +104,5 @@ func ValidName(name []byte) bool {
 			return false
 		}
 	}
-	return len(name) > 0 && utf8.Valid(name)
+	return len(name) > 0 && utf8.Valid(name) && !bytes.HasPrefix(name, mark)
 }

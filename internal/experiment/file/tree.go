@@ -69,8 +69,11 @@ func (r *reader) parse(text []byte) *node {
 	if !ok {
 		return nil
 	}
-	f, err := parser.ParseBytes(text, 0)
-	if err != nil {
+	var f *ast.File
+	if err := yamltext.Guard(func() (err error) {
+		f, err = parser.ParseBytes(text, 0)
+		return err
+	}); err != nil {
 		r.syntax(err)
 		return nil
 	}
