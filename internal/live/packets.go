@@ -171,7 +171,12 @@ func (p *packets) replaced(in *input) {
 
 // leave forgets the packets of an input.
 func (p *packets) leave(in *input) {
-	p.drop(func(x *packetSource) bool { return x.in == in })
+	p.drop(func(x *packetSource) bool {
+		if x.in == in {
+			p.unseen.SeeFlows(x.reducers[p.longer()].Capture())
+		}
+		return x.in == in
+	})
 }
 
 func (p *packets) drop(which func(*packetSource) bool) {

@@ -212,7 +212,7 @@ func (s *Session) noteUnknown() {
 	for host := range s.o.Addresses {
 		check(host, "addresses")
 	}
-	if s.resumed == nil { // else they may have been seen before
+	if s.resumed == nil && !s.alone { // they may have been seen before; nobody looks at the packets of one input alone
 		s.packets.unseen.Warn(s.warnings)
 	}
 }

@@ -305,7 +305,10 @@ func (t *hostTrace) writeMetadata() error {
 	path := filepath.Join(t.dir, ".metadata.new")
 	f, err := os.Create(path)
 	if err == nil {
-		err = errors.Join(t.m.WriteTSDL(f), f.Close())
+		if err = t.m.WriteTSDL(f); err != nil {
+			err = fmt.Errorf("%s: %w", t.dir, err)
+		}
+		err = errors.Join(err, f.Close())
 	}
 	if err == nil {
 		err = os.Rename(path, filepath.Join(t.dir, "metadata"))

@@ -128,12 +128,14 @@ func (d *Director) hostsOf(x *wire.Session) (names []string) {
 	return names
 }
 
-// hostsIn returns the hosts that take commands and said last that a session is theirs, also those that are silent: they are told when they come.
+// hostsIn returns the hosts that take commands and said last that a session is theirs. Those that are silent are told when they come, but for
+// those that had ended and of which all is stored.
 func (d *Director) hostsIn(session string) (names []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for name, h := range d.hosts {
-		if h.State != "" && h.Session == session {
+		done := h.Ended && h.Recorded <= h.Acknowledged+h.Lost && time.Since(h.seen) >= silentAfter
+		if h.State != "" && h.Session == session && !done {
 			names = append(names, name)
 		}
 	}

@@ -253,7 +253,11 @@ func (d *Director) command(ctx context.Context, name string, c wire.Command) wir
 	m, err := d.o.Conn.RequestWithContext(within, wire.OfHost(name, "command"), wire.Encode(c))
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
-		return wire.HostState{Host: name, State: wire.StateAway, Error: "no agent that takes commands is there; it joins when it comes"}
+		later := "it joins when it comes"
+		if c.Do == wire.Stop {
+			later = "it is told when it comes"
+		}
+		return wire.HostState{Host: name, State: wire.StateAway, Error: "no agent that takes commands is there; " + later}
 	case err != nil:
 		return wire.HostState{Host: name, State: wire.StateAway, Error: fmt.Sprintf("its agent does not answer: %v", err)}
 	}

@@ -297,29 +297,56 @@ func TestAHostThatWasAwayJoins(t *testing.T) {
 	web.next(t, wire.Start, "night")
 }
 
-// TestASilentHostIsNamedWhenItsSessionIsStopped stops a session of all hosts when its host has been silent for longer than one that is there.
+// TestASilentHostIsNamedWhenItsSessionIsStopped stops a session of all hosts when its hosts have been silent for longer than one that is there.
+// One of them had ended, and all of it is stored: nothing is left to be told.
 func TestASilentHostIsNamedWhenItsSessionIsStopped(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.direct("a", t.TempDir())
-	web := l.agent("web")
+	web, db := l.agent("web"), l.agent("db")
 	l.settled("a")
-	for until := time.Now().Add(60 * time.Second); ; { // until it is heard
+	for until := time.Now().Add(60 * time.Second); ; { // until they are heard
 		out := l.ask(wire.ControlStart, wire.Control{Session: "night"})
 		if out.Error != "" || time.Now().After(until) {
 			t.Fatalf("%+v", out)
 		}
-		if len(out.Hosts) == 1 {
+		if len(out.Hosts) == 2 {
 			break
 		}
 	}
 	web.next(t, wire.Start, "night")
-	time.Sleep(time.Second) // in which it says so twenty times
+	db.next(t, wire.Start, "night")
+	db.mu.Lock()
+	db.status.State, db.status.Ended, db.status.Recorded, db.status.Acknowledged = wire.StateEnded, true, 100, 100
+	db.mu.Unlock()
+	l.says("night", "web", wire.StateRecording)
+	l.says("night", "db", wire.StateEnded)
 	web.stop()
+	db.stop()
 	time.Sleep(3500 * time.Millisecond)
 	out := l.ask(wire.ControlStop, wire.Control{Session: "night"})
-	if len(out.Hosts) != 1 || out.Hosts[0].Host != "web" || out.Hosts[0].State != wire.StateAway {
+	if len(out.Hosts) != 1 || out.Hosts[0].Host != "web" || out.Hosts[0].State != wire.StateAway || !strings.Contains(out.Hosts[0].Error, "it is told when it comes") {
 		t.Errorf("%+v", out)
+	}
+}
+
+// says waits until servers tell that a host of a session is in a state.
+func (l *lab) says(session, host string, state wire.StateName) {
+	l.t.Helper()
+	c := l.connect()
+	for until := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		m, err := c.Request(wire.ControlSessions, nil, 10*time.Second)
+		if err == nil {
+			list, _ := wire.Decode[wire.SessionList](m.Data)
+			for _, x := range list.Sessions {
+				if x.Name == session && slices.ContainsFunc(x.Stats, func(h wire.SessionOfHost) bool { return h.Host == host && h.State == state }) {
+					return
+				}
+			}
+		}
+		if time.Now().After(until) {
+			l.t.Fatalf("%s of session %s is not %s: %v", host, session, state, err)
+		}
 	}
 }
 

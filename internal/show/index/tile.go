@@ -73,10 +73,7 @@ func makeTile(of laneSource, lanes []int, level int, i int64, most int) ([]byte,
 // fill makes the lanes of a tile, and returns how many fitted.
 func (t *tiler) fill(lanes []int, most int) (int, error) {
 	t.begin()
-	done, err := t.fillInParts(lanes, most)
-	if err != nil {
-		return 0, err
-	}
+	done := t.fillInParts(lanes, most)
 	n, err := t.fillInTurn(lanes[done:], most)
 	return done + n, err
 }

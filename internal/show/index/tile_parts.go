@@ -3,9 +3,8 @@ package index
 import (
 	"encoding/binary"
 	"runtime"
+	"sync"
 	"sync/atomic"
-
-	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -15,40 +14,35 @@ const (
 	partsEach = 4
 )
 
-// fillInParts makes the first lanes of a tile on all processors, part by part, and returns how many: none where they are few, and those
-// before the first part that does not fit where they are too many. Those behind are for fillInTurn, which makes the same bytes.
-func (t *tiler) fillInParts(lanes []int, most int) (done int, err error) {
+// fillInParts makes the first lanes of a tile on all processors, part by part, and returns how many: none where they are few. Where they
+// are too many, or one cannot be read, they are those before the first such part. Those behind are for fillInTurn, which makes the same
+// bytes, or fails.
+func (t *tiler) fillInParts(lanes []int, most int) (done int) {
 	workers := min(runtime.GOMAXPROCS(0), len(lanes)/leastPart)
 	if workers < 2 {
-		return 0, nil
+		return 0
 	}
 	n := min(workers*partsEach, len(lanes)/leastPart)
 	begins := func(k int) int { return k * len(lanes) / n }
-	parts := make([]*tiler, n) // nil for those that do not fit
-	var made atomic.Int64      // bytes
-	var group errgroup.Group
-	group.SetLimit(workers)
-	for k := range parts {
-		group.Go(func() error {
-			if made.Load() > int64(most) {
-				return nil // the parts before it are too many
+	parts := make([]*tiler, n)  // nil for those that do not fit
+	var next, made atomic.Int64 // made in bytes
+	var group sync.WaitGroup
+	for range workers {
+		group.Go(func() {
+			for made.Load() <= int64(most) { // else those that are made are too many
+				k := int(next.Add(1)) - 1
+				if k >= n {
+					return
+				}
+				if parts[k] = t.part(lanes[begins(k):begins(k+1)], most); parts[k] == nil {
+					return
+				}
+				made.Add(int64(len(parts[k].out)))
 			}
-			p := takeTiler(t.lanesOf)
-			p.level, p.shift, p.from, p.to = t.level, t.shift, t.from, t.to
-			p.begin()
-			part := lanes[begins(k):begins(k+1)]
-			n, err := p.fillInTurn(part, most)
-			made.Add(int64(len(p.out)))
-			if err != nil || n < len(part) {
-				p.giveBack()
-				return err
-			}
-			parts[k] = p
-			return nil
 		})
 	}
-	err = group.Wait()
-	fit := err == nil
+	group.Wait()
+	fit := true
 	for k, p := range parts {
 		if fit = fit && p != nil && t.add(p, most); fit {
 			done = begins(k + 1)
@@ -57,7 +51,25 @@ func (t *tiler) fillInParts(lanes []int, most int) (done int, err error) {
 			p.giveBack()
 		}
 	}
-	return done, err
+	return done
+}
+
+// part makes some lanes of the tile by themselves; nil if they do not fit or cannot be read. A panic is for fillInTurn too: here it
+// would end the program, and not the request alone.
+func (t *tiler) part(lanes []int, most int) (made *tiler) {
+	p := takeTiler(t.lanesOf)
+	defer func() {
+		if made == nil {
+			_ = recover()
+			p.giveBack()
+		}
+	}()
+	p.level, p.shift, p.from, p.to = t.level, t.shift, t.from, t.to
+	p.begin()
+	if n, err := p.fillInTurn(lanes, most); err != nil || n < len(lanes) {
+		return nil
+	}
+	return p
 }
 
 // add puts the lanes of a part behind those that are there, if they fit.

@@ -41,7 +41,7 @@ func TestPartsOfATileAreTheTile(t *testing.T) {
 						}
 						return m, n
 					}
-					_, inParts := of(func(m *tiler) (int, error) { return m.fillInParts(lanes, most) })
+					_, inParts := of(func(m *tiler) (int, error) { return m.fillInParts(lanes, most), nil })
 					parts, n := of(func(m *tiler) (int, error) { return m.fill(lanes, most) })
 					turn, all := of(func(m *tiler) (int, error) { return m.fillInTurn(lanes, most) })
 					switch {
