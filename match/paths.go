@@ -18,7 +18,8 @@ import (
 //
 // What packets seem to take from one capture to another, by two clocks of any offset and rate, is known from all candidates
 // together: a median for every 64 in the order of time, straight lines between. A false candidate does not move a median. The deviation
-// of a candidate is what it took less that. Where the medians leap (a clock was set, a route changed), nothing is known.
+// of a candidate is what it took less that. Where a clock was set the times before and behind have medians of their own (levels.go). Where
+// medians leap otherwise (a clock was slewed), nothing is known.
 //
 // A span of deviations is a filter: candidates inside are used. Whether it tells copies apart is not assumed but measured, on the
 // keys of which the sender's capture saw several sendings. Such a key is apart where at most one sending explains each reception:
@@ -62,10 +63,17 @@ var outside = []float64{0.0002, 0.002, 0.01, 0.03, 0.06, 0.1, 0.2}
 
 // path is how long packets seem to take from one capture to another, by their two clocks.
 type path struct {
-	knots []knot          // by time
+	parts []pathPart      // by time: between them a clock was set
 	usual deviationSpan   // far wider than most deviations
 	spans []deviationSpan // ever narrower, within the usual; none where few candidates are known
-	next  int             // the knot behind the message that was asked for last
+	now   int             // the part that was asked for last
+}
+
+// pathPart is a path over a time in which no clock was set.
+type pathPart struct {
+	from, to int64  // of the first and the last message
+	knots    []knot // by time
+	next     int    // the knot behind the message that was asked for last
 }
 
 // deviationSpan is a span of deviations, and the share of candidates outside.
@@ -103,6 +111,31 @@ func newPath(findings []*finding) *path {
 	}
 	slices.SortFunc(sample, func(a, b knot) int { return cmp.Compare(a.at, b.at) })
 	p := &path{}
+	begin := 0
+	for _, end := range cutAtLevels(sample) {
+		p.parts = append(p.parts, newPart(sample[begin:end]))
+		begin = end
+	}
+	deviations := p.deviations(sample, math.MaxInt64)
+	half := deviations[len(deviations)*3/4] - deviations[len(deviations)/4]
+	if steady := p.deviations(sample, 4*max(minWidth, half)); len(steady) > 0 {
+		deviations = steady
+	}
+	p.usual = usualOf(deviations)
+	if len(sample) < knotOf {
+		return p
+	}
+	for _, share := range outside {
+		cut := int(math.Round(share / 2 * float64(len(deviations))))
+		low, high := max(deviations[cut], p.usual.low), min(deviations[len(deviations)-1-cut], p.usual.high)
+		p.spans = append(p.spans, deviationSpan{span{low, high}, share})
+	}
+	return p
+}
+
+// newPart returns the path of a sample in which no clock was set.
+func newPart(sample []knot) pathPart {
+	p := pathPart{from: sample[0].at, to: sample[len(sample)-1].at}
 	var took []int64
 	for from := 0; from < len(sample); from += knotOf {
 		to := from + knotOf
@@ -120,20 +153,6 @@ func newPath(findings []*finding) *path {
 		}
 	}
 	p.findLeaps()
-	deviations := p.deviations(sample, math.MaxInt64)
-	half := deviations[len(deviations)*3/4] - deviations[len(deviations)/4]
-	if steady := p.deviations(sample, 4*max(minWidth, half)); len(steady) > 0 {
-		deviations = steady
-	}
-	p.usual = usualOf(deviations)
-	if len(sample) < knotOf {
-		return p
-	}
-	for _, share := range outside {
-		cut := int(math.Round(share / 2 * float64(len(deviations))))
-		low, high := max(deviations[cut], p.usual.low), min(deviations[len(deviations)-1-cut], p.usual.high)
-		p.spans = append(p.spans, deviationSpan{span{low, high}, share})
-	}
 	return p
 }
 
@@ -158,10 +177,21 @@ func (p *path) deviations(sample []knot, most int64) (list []int64) {
 }
 
 // deviation returns how much longer than usual a message would have taken, and how surely that is known: the greatest error at a
-// place where the usual time changes by leaps, as it does where a clock is set.
+// place where the usual time changes by leaps, as it does where a clock is slewed. Between two parts nothing is known.
 func (p *path) deviation(sent, received clock.HostTime) (deviation, leap int64) {
 	at, took := int64(sent), int64(received-sent)
-	i := p.next // messages mostly come in the order of time
+	if x := &p.parts[p.now]; at < x.from || at > x.to { // messages mostly come in the order of time
+		p.now = min(sort.Search(len(p.parts), func(i int) bool { return p.parts[i].to >= at }), len(p.parts)-1)
+	}
+	deviation, leap = p.parts[p.now].deviation(at, took)
+	if p.now > 0 && at < p.parts[p.now].from {
+		leap = math.MaxInt64
+	}
+	return deviation, leap
+}
+
+func (p *pathPart) deviation(at, took int64) (deviation, leap int64) {
+	i := p.next
 	if !(i > 0 && i < len(p.knots) && p.knots[i-1].at < at && at <= p.knots[i].at) {
 		i = sort.Search(len(p.knots), func(i int) bool { return p.knots[i].at >= at })
 		p.next = i
@@ -175,7 +205,7 @@ func (p *path) deviation(sent, received clock.HostTime) (deviation, leap int64) 
 }
 
 // findLeaps notes by how much each knot differs from what the rate of a neighbouring interval makes of the knot before it.
-func (p *path) findLeaps() {
+func (p *pathPart) findLeaps() {
 	rate := func(i int) float64 {
 		a, b := p.knots[i], p.knots[i+1]
 		return float64(b.took-a.took) / float64(max(1, b.at-a.at))
