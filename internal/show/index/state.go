@@ -5,6 +5,7 @@ import (
 	"encoding/gob"
 	"fmt"
 	"maps"
+	"slices"
 
 	"meridian/clock"
 	"meridian/trace"
@@ -12,7 +13,10 @@ import (
 
 // liveState is all of a [Live] that is not in segments when its tail is empty: what passes from seal to seal. It is written as
 // encoding/gob has it.
+//
+// None of it is a map: gob makes room for as many entries as the text says that one has, whatever follows.
 type liveState struct {
+	Format       int // stateFormat
 	Schema       trace.Schema
 	Origin       clock.TimelineTime
 	Last, Events int64
@@ -33,8 +37,16 @@ type liveState struct {
 	Worst        []savedViolation
 	Verdicts     [5]int64
 	Raw          *savedRaw // nil in states of a version that did not count
-	Attached     map[string][]byte
+	Attachments  []savedAttachment
 	Resume       []byte
+}
+
+// stateFormat is that of states that are written. One that is of another is refused.
+const stateFormat = 1
+
+type savedAttachment struct {
+	Name string
+	Data []byte
 }
 
 type savedMap struct {
@@ -90,7 +102,12 @@ type savedDelays struct {
 	Count           int64
 	Least, Greatest int64
 	Total           float64
-	Buckets         map[int32]int64
+	Bars            []savedBar
+}
+
+type savedBar struct {
+	Bucket int32
+	Count  int64
 }
 
 type savedViolation struct {
@@ -106,9 +123,12 @@ func encodeState(l *Live, resume []byte) ([]byte, error) {
 	b := l.b
 	s := b.sorter
 	o := &s.lost
-	x := liveState{Schema: *b.schema, Origin: b.origin, Last: b.last, Events: b.events, Hosts: b.hosts, ByHost: b.byHost, Late: b.lost.late, Lateness: b.lost.lateness, Far: b.lost.far,
+	x := liveState{Format: stateFormat, Schema: *b.schema, Origin: b.origin, Last: b.last, Events: b.events, Hosts: b.hosts, ByHost: b.byHost, Late: b.lost.late, Lateness: b.lost.lateness, Far: b.lost.far,
 		Cut: b.lost.cut, Values: b.lost.noNumber, Lost: [6]int64{o.ends, o.folded, o.noBegin, o.noEnd, o.reused, o.deep}, First: s.first,
-		Verdicts: s.pairs.counts, Attached: l.attached, Resume: resume}
+		Verdicts: s.pairs.counts, Resume: resume}
+	for _, name := range slices.Sorted(maps.Keys(l.attached)) {
+		x.Attachments = append(x.Attachments, savedAttachment{name, l.attached[name]})
+	}
 	for i := range b.classes {
 		x.Classes = append(x.Classes, b.classes[i].events)
 	}
@@ -145,7 +165,11 @@ func (p *pairs) save(x *liveState) {
 		}
 	}
 	for key, h := range p.delays {
-		x.Delays = append(x.Delays, savedDelays{key[0], key[1], h.count, h.least, h.greatest, h.total, maps.Collect(h.buckets.all())})
+		d := savedDelays{From: key[0], To: key[1], Count: h.count, Least: h.least, Greatest: h.greatest, Total: h.total}
+		for number, n := range h.buckets.all() {
+			d.Bars = append(d.Bars, savedBar{number, n})
+		}
+		x.Delays = append(x.Delays, d)
 	}
 	x.Worst = p.worst.save()
 	if !p.raw.uncounted {
@@ -166,6 +190,9 @@ func decodeState(l *Live, state []byte) (resume []byte, err error) {
 	var x liveState
 	if err := gob.NewDecoder(bytes.NewReader(state)).Decode(&x); err != nil {
 		return nil, damaged("its state: %v", err)
+	}
+	if x.Format != stateFormat {
+		return nil, damaged("its state is of format %d, want %d; name another directory, in which it is made anew", x.Format, stateFormat)
 	}
 	b := l.b
 	*b.schema = x.Schema
@@ -203,8 +230,11 @@ func decodeState(l *Live, state []byte) (resume []byte, err error) {
 	if err := s.pairs.restore(&x); err != nil {
 		return nil, err
 	}
-	if x.Attached != nil {
-		l.attached = x.Attached
+	for _, a := range x.Attachments {
+		if l.attached == nil {
+			l.attached = make(map[string][]byte)
+		}
+		l.attached[a.Name] = a.Data
 	}
 	return x.Resume, nil
 }
@@ -265,11 +295,11 @@ func (p *pairs) restore(x *liveState) error {
 	}
 	for _, d := range x.Delays {
 		h := &histogram{count: d.Count, least: d.Least, greatest: d.Greatest, total: d.Total}
-		for number, n := range d.Buckets {
-			if number < leastBucket || number > greatestBucket {
+		for _, bar := range d.Bars {
+			if bar.Bucket < leastBucket || bar.Bucket > greatestBucket {
 				return damaged("its state has delays that none can be")
 			}
-			h.buckets.add(number, n)
+			h.buckets.add(bar.Bucket, bar.Count)
 		}
 		p.delays[[2]int32{d.From, d.To}] = h
 	}
