@@ -49,6 +49,9 @@ func (f *findings) warnOfSlews() {
 		if m.Slewed > 0 {
 			f.warnings.Add(c.Name, fmt.Sprintf("its clock was slewed between readings for %v: events then are known to %v only", time.Duration(m.Slewed), time.Duration(m.Most)), "")
 		}
+		if m.Early {
+			f.warnings.Add(c.Name, "how the kernel steered its clock before it was recorded is not known, so the rate between its programs' readings is relied on there", "")
+		}
 		if m.Unknown {
 			f.warnings.Add(c.Name, "how the kernel steered its clock is not recorded (adjtimex was forbidden), so the rates measured between readings are relied on", "")
 		}

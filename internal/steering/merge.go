@@ -50,7 +50,7 @@ func (r *Recorded) before(origin int64) (found []Reading) {
 		if off := clock.Sub(supposed, away); off > away/1000+1e6 || off < -away/1000-1e6 {
 			continue
 		}
-		x.Stamp = clock.HostTime(clock.Add(x.Ns, origin))
+		x.Stamp, x.Early = clock.HostTime(clock.Add(x.Ns, origin)), true
 		found = append(found, x)
 	}
 	return found

@@ -101,7 +101,7 @@ func TestReadingsOfProgramsLeadBackWhatCameBeforeTheRecorder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if from := m.startOf(k); from > 1e6 || !m.Unknown || m.Slewed > 0 {
+	if from := m.startOf(k); from > 1e6 || !m.Early || m.Unknown || m.Slewed > 0 {
 		t.Errorf("from %.0f ns: %+v", from, m)
 	}
 	holds(t, k, m, 0, 0.5, 7.5, 19.5, 22, 29)

@@ -43,6 +43,7 @@ type Reading struct {
 	Seen           Seen
 	Kernel         Kernel
 	Suspended      int64 // for how long the machine has been suspended since boot, ns
+	Early          bool  // a program's, from before the recorder's first: it does not ask the kernel
 }
 
 // Seen is what a recorder saw of the clocks between two readings that it stored.
@@ -113,6 +114,7 @@ type Map struct {
 	Slewed        int64 // ns of the recording in which a slew could not be followed, and the kernel's fastest is assumed
 	Apart         int64 // the longest time between two readings, ns
 	Unknown       bool  // adjtimex could not be read
+	Early         bool  // it is not known how the kernel steered before the recorder's first reading, of which programs' readings tell
 	First, Last   clock.HostTime
 	Counter       string // the free counter's name, where [Merge] made the map
 }
@@ -203,7 +205,7 @@ type stretch struct {
 	noise   float64 // of the rate
 	error   int64   // how far the free clock may be from the line, ns
 	slewed  bool    // the fastest slews are assumed
-	unknown bool
+	unknown bool    // how the kernel steered
 }
 
 // scale is how a free counter is told in ns: at a count it shows an instant, and counts are so many ns.
@@ -385,7 +387,9 @@ func (p *path) summarize(m *Map) {
 		if s.slewed {
 			m.Slewed += int64(s.h)
 		}
-		m.Unknown = m.Unknown || s.unknown
+		if early := p.readings[i].Early; s.unknown {
+			m.Early, m.Unknown = m.Early || early, m.Unknown || !early
+		}
 		m.Apart = max(m.Apart, int64(s.gap))
 	}
 }
