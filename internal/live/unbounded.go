@@ -53,10 +53,22 @@ func (b *bounding) told(s *Session) (lines []string) {
 		line := fmt.Sprintf("%d of %d events of %s have no bounds", c.unbounded, c.events, in.name)
 		if why := b.oneWay(s, in.number); why != "" {
 			line += ": its messages go one way only (" + why + "), so its clock is bounded on one side only"
+		} else if b.talks(in.number) {
+			line += ": they were shown before its clock was known; 'meridian convert' has the bounds of what is recorded"
 		}
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// talks reports whether a clock's host sent or received messages.
+func (b *bounding) talks(number int) bool {
+	for pair := range b.sent {
+		if slices.Contains(pair[:], number) {
+			return true
+		}
+	}
+	return false
 }
 
 // oneWay says from and to whom the messages of a clock's host go, "" if there are none or some are answered.
