@@ -165,7 +165,7 @@ func outputOf(path string) (outputFile, error) {
 		return outputFile{}, usage.Errorf("%s: several outputs are JSON; name the alignment report %s.report.json, a Chrome trace %s.chrome.json, or corrected spans %s.otlp.json or %s.jaeger.json",
 			path, stem, stem, stem, stem)
 	}
-	return outputFile{}, usage.Errorf("%s: unknown output format; the name must end in %s", path, strings.Join(endings, ", "))
+	return outputFile{}, usage.Errorf("%s: unknown output format; the name must end in %s, or in / for a directory", path, strings.Join(endings, ", "))
 }
 
 // checkPath refuses a path at which no file, or no directory, can be made.
