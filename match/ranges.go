@@ -16,60 +16,6 @@ import (
 // so that distance in bytes / distance in identifications is the size of a part. It is the same throughout a direction,
 // and a range of which it differs is of another sending.
 
-// judgeIDs decides whether identifications tell the segments and acknowledgements of one direction apart: where they are kept on
-// the way, which segments that begin alike and equal acknowledgements show. Else it clears them. It returns whether they do.
-func judgeIDs(up, down *half) bool {
-	same, other := 0, 0
-	note := func(a, b uint16) {
-		if a == b && a != 0 {
-			same++
-		} else {
-			other++
-		}
-	}
-	for i, j, n := 0, 0, 1; i < len(up.segments) && j < len(down.segments); n++ {
-		s, r := &up.segments[i], &down.segments[j]
-		if n%stretch == 0 {
-			trace.TouchedIn(up.memory, 2*stretch*int(unsafe.Sizeof(segment{})))
-		}
-		switch {
-		case s.start < r.start:
-			i++
-		case s.start > r.start:
-			j++
-		default:
-			if s.stamp == r.stamp || s.stamp == 0 || r.stamp == 0 {
-				note(s.id, r.id)
-			}
-			i, j = i+1, j+1
-		}
-	}
-	if same+other == 0 {
-		first := make(map[uint64]uint16)
-		for i, a := range up.acknowledgements[:min(len(up.acknowledgements), firstPackets)] {
-			first[a.key] = up.ids[i]
-		}
-		for i, a := range down.acknowledgements[:min(len(down.acknowledgements), firstPackets)] {
-			if id, ok := first[a.key]; ok {
-				note(id, down.ids[i])
-			}
-		}
-	}
-	kept := same > 0 && same >= 3*other
-	for _, h := range []*half{up, down} {
-		if kept {
-			for from, to := range stretches(h.acknowledgements, h.memory) {
-				for i := from; i < to; i++ {
-					h.acknowledgements[i].key = mix(h.acknowledgements[i].key, uint64(h.ids[i]))
-				}
-			}
-			continue
-		}
-		clearIDs(h)
-	}
-	return kept
-}
-
 // clearIDs leaves the identifications of segments aside.
 func clearIDs(h *half) {
 	for from, to := range stretches(h.segments, h.memory) {

@@ -63,13 +63,10 @@ func (m *tcpMatcher) match(u *conversation, out *collector) {
 	defer m.rooms.end()
 	m.load(u)
 	m.segments.rooms, m.seen.memory = &m.rooms, m.rooms.memory
+	keptIDs := m.judgeIDs(u)
 	for d := range 2 {
-		up, down := &m.a[d], &m.b[u.otherDirection(d)]
-		from, to := u.a, u.b
-		if (u.near > 0) != (d == 0) {
-			up, down, from, to = down, up, to, from
-		}
-		kept := judgeIDs(up, down)
+		up, down, from, to := m.way(u, d)
+		kept := keptIDs[d]
 		k := kind{from: from, to: to, of: kindData, protocol: protocolTCP, ids: kept}
 		out.offer(k, func(f *finding) {
 			f.unbroken = up.unbroken.whole()
@@ -90,6 +87,15 @@ func (m *tcpMatcher) match(u *conversation, out *collector) {
 			m.joinAcknowledgements(up, down, f, kept)
 		})
 	}
+}
+
+// way returns the halves of a's direction d and their captures, the sender's first.
+func (m *tcpMatcher) way(u *conversation, d int) (up, down *half, from, to *index) {
+	up, down, from, to = &m.a[d], &m.b[u.otherDirection(d)], u.a, u.b
+	if (u.near > 0) != (d == 0) {
+		return down, up, to, from
+	}
+	return up, down, from, to
 }
 
 // joinAcknowledgements offers a finding the packets without bytes, those that have numbers if others have none.
