@@ -41,22 +41,46 @@ func acceptBetween(findings []*finding) {
 		byKind[f.kind] = append(byKind[f.kind], f)
 	}
 	var missing losses
-	totals := make([]census, len(kinds))
+	totals, usual := totalsOf(kinds, byKind)
 	for i, k := range kinds {
 		for _, f := range byKind[k] {
-			totals[i].merge(&f.census)
-		}
-		for _, f := range byKind[k] {
-			f.unit = f.own(&totals[i]).unit()
+			f.unit = f.own(&totals[i]).unitOr(usual)
 		}
 		if k.of != kindOpen { // most parts of divided datagrams have no partner
-			missing.add(totals[i].losses(totals[i].unit()))
+			missing.add(totals[i].losses(totals[i].unitOr(usual)))
 		}
 	}
 	path := sync.OnceValue(func() *path { return newPath(findings) }) // many need none
 	for i, k := range kinds {
 		acceptKind(byKind[k], &totals[i], missing, path)
 	}
+}
+
+// totalsOf returns the census of each kind, and the full numbers of copies as all kinds together show them.
+func totalsOf(kinds []kind, byKind map[kind][]*finding) (totals []census, usual unit) {
+	var all census
+	totals = make([]census, len(kinds))
+	for i, k := range kinds {
+		for _, f := range byKind[k] {
+			totals[i].merge(&f.census)
+		}
+		if k.of != kindOpen {
+			all.merge(&totals[i])
+		}
+	}
+	return totals, all.unitOr(unit{1, 1})
+}
+
+// minUnit is the number of keys that show that the captures hold several copies of everything. Fewer may be of repeated sendings: of a
+// question that was asked twice within repeatWithin, the sender's capture may have missed one.
+const minUnit = 8
+
+// unitOr returns the most frequent numbers of copies, or the usual ones where too few keys show several copies.
+func (c *census) unitOr(usual unit) unit {
+	if u := c.unit(); u == (unit{1, 1}) || c[u.sent][u.received] >= minUnit {
+		return u
+	}
+	return usual
 }
 
 // addMessages takes the messages of what was refused out of the links, puts those of keys with several copies into them, and counts
