@@ -131,7 +131,7 @@ func TestReportHasAllThatTheDesignPromises(t *testing.T) {
 			has(t, route, "from to at_ns by_ns")
 		}
 		if o.Align.Repair != "" {
-			repair := has(t, report["repair"], "method inversions largest_ns")
+			repair := has(t, report["repair"], "method inversions largest_ns remaining remaining_ns")
 			if integer(t, repair["inversions"]) < 0 || integer(t, repair["largest_ns"]) < 0 {
 				t.Fatalf("repaired %v", repair)
 			}

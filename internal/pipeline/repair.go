@@ -74,7 +74,10 @@ func RepairMaps(p *trace.Problem, maps []clock.Map, o AlignOptions, host func(cl
 	for i := range maps {
 		maps[i].Mid = curves[i]
 	}
-	out := &show.Repair{Method: o.Repair, Inversions: repairs.Inverted - repairs.Remaining}
+	out := &show.Repair{
+		Method: o.Repair, Inversions: repairs.Inverted - repairs.Remaining,
+		Remaining: repairs.Remaining, RemainingNs: repairs.Worst.Early,
+	}
 	for _, ns := range repairs.Largest {
 		out.LargestNs = max(out.LargestNs, ns)
 	}

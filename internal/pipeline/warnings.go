@@ -85,6 +85,18 @@ func (f *findings) warnOfOutside() {
 	}
 }
 
+// checkRepair says that a repair left messages, which the stamps of one host do not show as inverted where they are coarse.
+func (f *findings) checkRepair() {
+	if r := f.Report.Repair; r != nil && r.Remaining > 0 {
+		what := "before they were sent"
+		if f.Options.MinDelay > 0 {
+			what += " or sooner than --min-delay"
+		}
+		f.breakPromise(fmt.Sprintf("%d of %d messages still arrive %s, by up to %s: --repair %s cannot mend stamps that contradict each other, nor take equal stamps of one host apart",
+			r.Remaining, f.Solution.Quality.Messages, what, show.Duration(r.RemainingNs), r.Method))
+	}
+}
+
 // beyondRoundTrip reports whether the stated least delay is more than half of a pair's quickest exchange, which is what keeps
 // their messages from fitting then, and how long that exchange took.
 func (f *findings) beyondRoundTrip(x *align.Pair) (roundTrip int64, beyond bool) {

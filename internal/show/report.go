@@ -138,6 +138,10 @@ type Repair struct {
 	Method     string `json:"method"`
 	Inversions int64  `json:"inversions"` // repaired
 	LargestNs  int64  `json:"largest_ns"` // by how much the map of a host was moved at most
+	// Remaining messages still arrive before they were sent, or sooner than they can: their stamps contradict each other, or two of one
+	// host are equal, which no map takes apart. RemainingNs is by how much at most.
+	Remaining   int64 `json:"remaining"`
+	RemainingNs int64 `json:"remaining_ns"`
 }
 
 // Pair is what two clocks that exchanged messages say about each other. Offset and skew are b's against a.

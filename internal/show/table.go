@@ -142,8 +142,12 @@ func errorLine(out *strings.Builder, ns float64) {
 // line says what was repaired, if anything was asked for.
 func (x *Repair) line(out *strings.Builder) {
 	if x != nil {
-		fmt.Fprintf(out, "%s repaired by %s, moving no event by more than %s\n",
+		fmt.Fprintf(out, "%s repaired by %s, moving no event by more than %s",
 			counted(x.Inversions, "inversion"), printable(x.Method), duration(x.LargestNs))
+		if x.Remaining > 0 {
+			fmt.Fprintf(out, "; %d not, by up to %s", x.Remaining, duration(x.RemainingNs))
+		}
+		out.WriteByte('\n')
 	}
 }
 

@@ -103,6 +103,15 @@ func TestRepairsAreSaidEvenWhereThereWereNone(t *testing.T) {
 	}
 }
 
+func TestInversionsThatARepairLeavesAreSaid(t *testing.T) {
+	r := &Report{Repair: &Repair{Method: "clc", Inversions: 23, LargestNs: 2_454_538, Remaining: 18, RemainingNs: 1_748_340}}
+	var out strings.Builder
+	r.summary(&out)
+	if want := "23 inversions repaired by clc, moving no event by more than 2.455 ms; 18 not, by up to 1.748 ms\n"; !strings.HasSuffix(out.String(), want) {
+		t.Errorf("no %q in %s", want, out.String())
+	}
+}
+
 func TestStepsAndChangedRoutesAreSaidBeforeTheBounds(t *testing.T) {
 	const at = 1_767_225_600e9 // 2026-01-01
 	r := &Report{Assumption: "clocks are clocks",
