@@ -57,7 +57,7 @@ func TestWhatARepairLeavesBreaksAPromise(t *testing.T) {
 		a := &Aligned{Matched: twoLists().Matched, Solution: &align.Solution{Quality: quality.Counts{Messages: 9}}, Report: &show.Report{Repair: c.repair}}
 		a.Options.MinDelay = c.least
 		f := &findings{Aligned: a, warnings: new(trace.Warnings)}
-		f.checkRepair()
+		checkRepair(f)
 		if !slices.Equal(f.Broken, c.want) {
 			t.Errorf("%+v: %q, want %q", c.repair, f.Broken, c.want)
 		}

@@ -35,7 +35,7 @@ func (s *Solved) Describe(ctx context.Context, w *trace.Warnings) (*Aligned, err
 	f.warnOfLoops()
 	f.warnOfIslands()
 	f.warnOfUnbounded()
-	f.checkRepair()
+	checkRepair(f)
 	if n := s.Solution.Quality.BeyondGranularity; n > 0 {
 		f.breakPromise(fmt.Sprintf("%d of %d messages are still received before they were sent", n, s.Solution.Quality.Messages))
 	}

@@ -86,7 +86,7 @@ func (f *findings) warnOfOutside() {
 }
 
 // checkRepair says that a repair left messages, which the stamps of one host do not show as inverted where they are coarse.
-func (f *findings) checkRepair() {
+func checkRepair(f *findings) {
 	if r := f.Report.Repair; r != nil && r.Remaining > 0 {
 		what := "before they were sent"
 		if f.Options.MinDelay > 0 {
