@@ -207,7 +207,7 @@ func TestASessionGoesOnWhenAgentsAndServersAreStartedAgain(t *testing.T) {
 	if code := f.end(f.agents["web"]); code != 0 { // and its recorder with it
 		t.Errorf("the agent ends with exit code %d", code)
 	}
-	f.expect(3, "joins", "stop", "night")
+	f.expect(3, "is told when it comes", "stop", "night")
 	f.standby("web", "--remove-sent") // it was told to record, and learns that this is over
 	f.becomes("night", "web", "ended")
 	if _, err := os.Stat(filepath.Join(f.dir, "web", "night", "metadata")); err == nil {
