@@ -19,6 +19,7 @@ import (
 //	           contradict, as they do of a host that forwards
 //	rtt        the sign of round trips, without knowing the clocks (senderside.go)
 //	hops       the time to live is higher nearer to the sender
+//	weak rtt   round trips within the steps of the stamps, or which a constant skew cannot have made but a changing one can
 //	learnt     the addresses and the link-layer addresses of conversations decided so far
 //	pools      round trips again, of all conversations between two addresses together (pool.go)
 //	own        the captures' own link-layer addresses (mac.go)
@@ -145,12 +146,17 @@ func (r *orientation) examine(u *conversation) evidence {
 	seen := senderSide(u)
 	e := evidence{shared: seen.shared}
 	nearer, trips := hops(u), seen.first
-	if seen.coarse {
-		trips = 0 // a vote within the steps of the stamps may be chance; hops are none
+	if seen.weak {
+		trips = 0 // hops are no chance
 	}
 	switch {
 	case flagsA != 0 && flagsA == flagsB && trips != 0 && nearer != -trips:
 		e.near = trips // one of them forwards
+	case flagsA != 0 && flagsA == flagsB && trips == 0 && seen.lean != 0 && nearer != -seen.lean:
+		// The same, but skew can have made the round trips: hops go first.
+		if e.near = nearer; e.near == 0 {
+			e.near = seen.first
+		}
 	case flagsA != 0 && flagsA == flagsB, seen.together && flagsA*flagsB == 0:
 		e.sameHost, e.group = true, flagsA <= 0 && flagsB <= 0 && u.toMany()
 	case flagsA != flagsB:

@@ -72,7 +72,7 @@ func (p *pool) vote() int {
 		longest = max(longest, len(u.members(true)), len(u.members(false)))
 	}
 	for most := firstPackets; ; most *= 16 {
-		if s := p.compare(most); s.pairs >= minCommon || most >= longest {
+		if s := p.compare(most); s.votes >= minCommon || most >= longest {
 			return s.first
 		}
 	}

@@ -14,8 +14,8 @@ import (
 //	b saw q at u + o    a saw it at u + delay(q)
 //	(a's q - b's q) - (a's p - b's p) = delay(q) + delay(p) > 0
 //
-// and less than 0 if b is: the offset cancels, and the sign of what is left votes. Neighbours in time are compared, so that
-// skew has no time to act.
+// and less than 0 if b is: the offset cancels, and the sign of what is left votes. Neighbours in time are compared, and only what
+// skew cannot have made in that time counts (roundtrips.go).
 //
 // Where one capture's two directions are stamped by two clocks their offset does not cancel. But in file order the packets
 // of both directions alternate within microseconds, which tells that offset well enough to take it out (splitOf).
@@ -26,8 +26,10 @@ type rttVote struct {
 	shared   int  // packets that both saw
 	together bool // both saw every packet at the same instant: one clock, one host
 	pairs    int  // of packets there and back that could be compared
-	coarse   bool // all of them differ by no more than the steps of the stamps
+	votes    int  // of them those that skew cannot have made
+	weak     bool // first may be chance within the steps of the stamps, or made by a skew that changed
 	sure     int  // first, if enough pairs say so that no skew or step of a clock can: see minSure
+	lean     int  // what all pairs say, also those that skew can have made; 0 within the steps of the stamps
 }
 
 // commonPacket is a packet that both captures saw.
@@ -55,30 +57,17 @@ func (u *conversation) widening(most int, try func(most int) bool) {
 	}
 }
 
-// maxGap is how far apart in time two packets may be to be compared, ns. One capture that says so is enough: in the other,
-// two clocks may stand between them.
-const maxGap = 2_000_000_000
-
-// A vote is sure if it is greater than clocks can drift apart between the two packets, of skewPart of their distance, and minSure such
-// votes prevail: fewer may lie about the step of a clock, or be of a capture whose second clock too few packets show. None is sure where two
-// clocks, or one that was set, seem to have stamped a capture.
-const (
-	skewPart = 1000 // a thousandth: twice what crystals differ by
-	minSure  = 8
-)
-
 func senderSide(u *conversation) rttVote {
-	common := u.exactPackets(0)
-	if len(common) < minCommon {
+	s := u.exactVote(0)
+	if s.shared < minCommon {
 		// Where a capture holds every frame twice, no packet was seen once.
-		if more := u.exactPackets(repeatWithin); len(more) > len(common) {
-			common = more
+		if more := u.exactVote(repeatWithin); more.shared > s.shared {
+			s = more
 		}
 	}
-	s := u.compare(common)
-	if s.pairs == 0 && u.connA != nil {
+	if s.votes == 0 && u.connA != nil {
 		// Data that one end saw in super-segments, and acknowledgements one way: the first part of each must do.
-		if t := u.compare(u.onlyOnce(commonPackets(u, 16*firstPackets, 0, u.beginKey()), 16*firstPackets)); t.pairs > 0 {
+		if t := u.compare(u.onlyOnce(commonPackets(u, 16*firstPackets, 0, u.beginKey()), 16*firstPackets)); t.votes > 0 || s.pairs == 0 && t.pairs > 0 {
 			t.shared = max(t.shared, s.shared)
 			return t
 		}
@@ -86,13 +75,14 @@ func senderSide(u *conversation) rttVote {
 	return s
 }
 
-// exactPackets returns packets that were neither divided nor put together, enough to compare if there are.
-func (u *conversation) exactPackets(copiesWithin int64) (common []commonPacket) {
+// exactVote lets packets vote that were neither divided nor put together, as many as it takes.
+func (u *conversation) exactVote(copiesWithin int64) (s rttVote) {
 	u.widening(firstPackets, func(most int) bool {
-		common = commonPackets(u, most, copiesWithin, u.exactKey())
-		return len(common) >= minCommon
+		s = u.compare(commonPackets(u, most, copiesWithin, u.exactKey()))
+		// Where skew could have made every round trip, quicker answers may follow.
+		return s.shared >= minCommon && (s.votes > 0 || s.pairs == 0)
 	})
-	return common
+	return s
 }
 
 // compare lets the packets that both captures saw vote.
@@ -103,65 +93,6 @@ func (u *conversation) compare(common []commonPacket) rttVote {
 		splitB = splitB.reversed()
 	}
 	return compare(common, splitA.minus(splitB), u.a.Granularity+u.b.Granularity)
-}
-
-// compare lets packets vote: split is where the offset between the clocks of the two directions lies, and step the steps of both
-// captures' stamps.
-func compare(common []commonPacket, split span, step int64) rttVote {
-	s := rttVote{shared: len(common)}
-	var before, after, near, sure int
-	for i := 1; i < len(common); i++ {
-		p, q := common[i-1], common[i]
-		if p.direction == q.direction || !within(q.a, p.a, maxGap) && !within(q.b, p.b, maxGap) {
-			continue
-		}
-		if p.direction == 1 {
-			p, q = q, p
-		}
-		both := clock.HostTime(int64(q.a-q.b) - int64(p.a-p.b))
-		s.pairs++
-		if within(both, 0, step) {
-			near++
-		}
-		drift := clock.HostTime(max(clock.Sub(q.a, p.a), clock.Sub(p.a, q.a)) / skewPart)
-		switch {
-		case both > clock.HostTime(split.high):
-			before++
-			if both > drift {
-				sure++
-			}
-		case both < clock.HostTime(split.low):
-			after++
-			if both < -drift {
-				sure--
-			}
-		}
-	}
-	s.coarse = near == s.pairs
-	// On one host both are equal but for the steps of the stamps, which fall to either side; between two hosts, however
-	// quick the link, they fall to one.
-	even := 3*min(before, after) >= max(before, after)
-	s.together = s.pairs > 0 && 10*near >= 9*s.pairs && even || s.pairs == 0 && len(common) >= minCommon && sameStamps(common)
-	switch {
-	case s.together:
-	case 2*(before-after) > s.pairs:
-		s.first = 1
-	case 2*(after-before) > s.pairs:
-		s.first = -1
-	}
-	if split == (span{}) && sign(sure) == s.first && (sure >= minSure || -sure >= minSure) {
-		s.sure = s.first
-	}
-	return s
-}
-
-func sameStamps(common []commonPacket) bool {
-	for _, m := range common {
-		if m.a != m.b {
-			return false
-		}
-	}
-	return true
 }
 
 // members returns the packets of the conversation in one of its captures.
