@@ -110,7 +110,7 @@ func dropCrossed(t *network.Tree, clocks []trace.Clock) {
 
 func dropCrossedOf(m *clock.Map, c *trace.Clock) {
 	m.Mid = curves.Rising(m.Mid)
-	if m.Low != nil && m.Low.Check() != nil || m.High != nil && m.High.Check() != nil {
+	if !curves.ValidBounds(m) {
 		m.Low, m.High = nil, nil
 	}
 	const instants = 8

@@ -33,7 +33,7 @@ func join(pieces []Piece) clock.Map {
 	m := clock.Map{Mid: curves.Rising(joinEstimates(pieces))}
 	m.Low = joinBounds(pieces, false)
 	m.High = joinBounds(pieces, true)
-	if m.Low != nil && m.Low.Check() != nil || m.High != nil && m.High.Check() != nil || crossed(m.Low, m.High) || overlapping(pieces) {
+	if !curves.ValidBounds(&m) || crossed(m.Low, m.High) || overlapping(pieces) {
 		m.Low, m.High = nil, nil
 	}
 	return m

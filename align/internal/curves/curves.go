@@ -45,6 +45,11 @@ func shifted(estimate clock.Curve, hosts []clock.HostTime, like clock.Knot) cloc
 	return out
 }
 
+// ValidBounds reports whether the bounds of a map, nil or not, are functions of time.
+func ValidBounds(m *clock.Map) bool {
+	return (m.Low == nil || m.Low.Check() == nil) && (m.High == nil || m.High.Check() == nil)
+}
+
 // Rising returns a curve without the knots at which it would not be a function of time or would run back, which are those
 // that saturated arithmetic put at the ends of int64. Where it is nowhere within clock.Limit its first knot stays.
 func Rising(c clock.Curve) clock.Curve {

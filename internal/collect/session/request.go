@@ -134,7 +134,7 @@ func (d *Director) hostsIn(session string) (names []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for name, h := range d.hosts {
-		done := h.Ended && h.Recorded <= h.Acknowledged+h.Lost && time.Since(h.seen) >= silentAfter
+		done := h.stored() && time.Since(h.seen) >= silentAfter
 		if h.State != "" && h.Session == session && !done {
 			names = append(names, name)
 		}

@@ -320,8 +320,11 @@ func (d *Director) forget(now time.Time) {
 
 // unfinished reports whether an agent had more to record or to send when it was heard last.
 func (h *host) unfinished() bool {
-	return h.Session != "" && !h.OnDemand && (!h.Ended || h.Recorded > h.Acknowledged+h.Lost)
+	return h.Session != "" && !h.OnDemand && !h.stored()
 }
+
+// stored reports whether a recording had ended, and servers had all of it that is not lost, when its agent was heard last.
+func (h *host) stored() bool { return h.Ended && h.Recorded <= h.Acknowledged+h.Lost }
 
 // there returns the agents that are heard, sorted by host.
 func (d *Director) there() []wire.AgentStatus {
