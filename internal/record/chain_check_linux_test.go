@@ -45,6 +45,7 @@ type chains struct {
 	sides [2]chainSide // of which the first sends the odd ones
 	all   []chain      // of message n at n-1
 	tcp   bool
+	lost  int // events that may be missing
 
 	softirq map[int]clock.HostTime // when the one of network packets began that a processor is in
 	inside  map[int][]int          // messages received in it
@@ -65,14 +66,14 @@ type chainSide struct {
 
 // parts are the places of fields in events of a class, -1 for none.
 type parts struct {
-	name                     string
-	pid, tid, arg0, ret, vec int
+	name                           string
+	pid, tid, arg0, arg2, ret, vec int
 }
 
-// read takes the chains from a trace, and returns how many events that says were lost.
-func (c *chains) read(t testing.TB, dir string, tcp bool, messages int) uint64 {
+// read takes the chains from a trace which lacks so many events at most, and returns how many events that says were lost.
+func (c *chains) read(t testing.TB, dir string, tcp bool, messages, lost int) uint64 {
 	t.Helper()
-	c.all, c.tcp = make([]chain, messages), tcp
+	c.all, c.tcp, c.lost = make([]chain, messages), tcp, lost
 	c.softirq, c.inside, c.reading = map[int]clock.HostTime{}, map[int][]int{}, map[int64]*chainSide{}
 	c.of = map[*trace.Class]parts{}
 	for i := range c.sides {
@@ -104,8 +105,9 @@ func (c *chains) read(t testing.TB, dir string, tcp bool, messages int) uint64 {
 						c.reading[values[p.tid].Int()] = s
 						break
 					}
-					s.called++
-					c.pass(2*s.called-1+i, sendCall, e.Time)
+					if c.next(&s.called, i, int(values[p.arg2].Uint())) {
+						c.pass(2*s.called-1+i, sendCall, e.Time)
+					}
 				}
 			}
 		case "syscall_exit_read":
@@ -132,7 +134,20 @@ func partsOf(class *trace.Class) parts {
 	find := func(name string) int {
 		return slices.IndexFunc(class.Fields, func(f trace.Field) bool { return strings.TrimPrefix(f.Name, "_") == name })
 	}
-	return parts{class.Name, find("pid"), find("tid"), find("arg0"), find("ret"), find("vec")}
+	return parts{class.Name, find("pid"), find("tid"), find("arg0"), find("arg2"), find("ret"), find("vec")}
+}
+
+// next counts a message of a side by its length, and passes over those whose events were lost. It returns false, and counts the
+// message, where none of them has that length.
+func (c *chains) next(count *int, side, length int) bool {
+	*count++
+	for past := 0; past <= min(c.lost, 498); past++ { // 499 messages of a side have different lengths
+		if n := 2*(*count+past) - 1 + side; messageLength(n) == length {
+			*count += past
+			return true
+		}
+	}
+	return false
 }
 
 // pass notes that a message was at a point; the first time counts.
@@ -149,8 +164,12 @@ func (c *chains) returns(tid, read int64, at clock.HostTime) {
 	if s == nil || read <= 0 {
 		return
 	}
+	other := 1 - slices.IndexFunc(c.sides[:], func(o chainSide) bool { return o.pid == s.pid })
+	if from := s.returned; s.got == 0 && c.next(&from, other, int(read)) {
+		s.returned = from - 1 // those between were lost
+	}
 	s.got += int(read)
-	for other := 1 - slices.IndexFunc(c.sides[:], func(o chainSide) bool { return o.pid == s.pid }); ; {
+	for {
 		n := 2*s.returned + 1 + other
 		if n > len(c.all) || s.got < messageLength(n) {
 			return
@@ -194,11 +213,10 @@ func (c *chains) packet(e *trace.Event, class *trace.Class, values []trace.Value
 		if sent {
 			count = &s.sent
 		}
-		*count++
-		n = 2**count - 1 + side
-		if l4.number("len") != uint64(8+messageLength(n)) {
+		if !c.next(count, side, int(l4.number("len"))-8) {
 			return
 		}
+		n = 2**count - 1 + side
 	}
 	if sent {
 		c.pass(n, transmit, e.Time)

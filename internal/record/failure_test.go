@@ -210,7 +210,7 @@ func TestARingThatFailsEndsNothingElse(t *testing.T) {
 	}
 	p.end(t)
 	read(t, dir)
-	babeltrace(t, dir)
+	babeltraceWithLoss(t, dir)
 	if env := envOf(t, dir); len(env) != 1 || !strings.Contains(env[0], fmt.Sprintf("short (process %d): ", os.Getpid())) {
 		t.Errorf("%q", env)
 	}

@@ -2,10 +2,11 @@ package record
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"meridian/clock"
@@ -32,55 +33,72 @@ func (k *trickle) Read(ctx context.Context, each func(*Event) error) error {
 	}
 }
 
-// TestATrickleIsInTheFilesWithinFlush waits for each of some events of a source before the next one is emitted. The
-// median is compared, since the machine may stop the recorder at any time; no wait may be shorter than none.
+// TestATrickleIsInTheFilesWithinFlush waits for each of some events of a source before the next one is emitted, in virtual time.
 func TestATrickleIsInTheFilesWithinFlush(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "trace")
-	k := &trickle{next: make(chan struct{})}
-	ready := make(chan struct{})
-	r, err := New(Options{Dir: dir, Rings: []string{t.TempDir()}, Sources: []Source{k}, Flush: 10 * time.Millisecond, Ready: func() { close(ready) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	over := make(chan error, 1)
-	go func() {
-		_, err := r.Run(ctx)
-		over <- err
-	}()
-	<-ready
-	size := func() int64 {
-		paths, _ := filepath.Glob(filepath.Join(dir, "kernel_*_0"))
-		if len(paths) == 0 {
-			return 0
-		}
-		info, err := os.Stat(paths[0])
+	synctest.Test(t, func(t *testing.T) {
+		const flush = 10 * time.Millisecond
+		dir := filepath.Join(t.TempDir(), "trace")
+		tr, err := openTrace(&Options{Dir: dir, Warnings: new(trace.Warnings)}, clock.Take(clock.Monotonic))
 		if err != nil {
-			return 0
+			t.Fatal(err)
 		}
-		return info.Size()
-	}
-	var waits []time.Duration
-	for range 21 {
-		before, at := size(), time.Now()
-		k.next <- struct{}{}
-		for size() == before {
-			if time.Since(at) > time.Minute {
-				t.Fatal("an event does not come into the file")
+		defer tr.close()
+		k := &trickle{next: make(chan struct{})}
+		w, err := newSourceWriter(tr, k, flush)
+		if err == nil {
+			err = tr.writeMetadata()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan error, 1)
+		go func() { over <- w.run(ctx) }()
+		size := func() int64 {
+			paths, _ := filepath.Glob(filepath.Join(dir, "kernel_*_0"))
+			if len(paths) == 0 {
+				return 0
 			}
-			time.Sleep(200 * time.Microsecond)
+			info, err := os.Stat(paths[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return info.Size()
 		}
-		waits = append(waits, time.Since(at))
-	}
-	cancel()
-	if err := <-over; err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(waits)
-	if median := waits[len(waits)/2]; median > 40*time.Millisecond {
-		t.Errorf("events of a source wait %v at the median, with a flush of 10 ms", median)
-	}
-	if n := len(read(t, dir)); n < 21 {
-		t.Errorf("%d events", n)
+		const events = 21
+		for range events {
+			before := size()
+			k.next <- struct{}{}
+			time.Sleep(flush)
+			if synctest.Wait(); size() == before {
+				t.Fatalf("an event is not in the file after %v", flush)
+			}
+			time.Sleep(700 * time.Microsecond) // the next comes at another instant between two flushes
+		}
+		cancel()
+		if err := errors.Join(<-over, w.finish()); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(read(t, dir)); n != events {
+			t.Errorf("%d events", n)
+		}
+	})
+}
+
+// TestEverySourceGetsTheFlushOfTheOptions, which it keeps by writing twice as often.
+func TestEverySourceGetsTheFlushOfTheOptions(t *testing.T) {
+	for flush, want := range map[time.Duration]time.Duration{0: DefaultFlush / 2, 10 * time.Millisecond: 5 * time.Millisecond} {
+		r, err := New(Options{Dir: filepath.Join(t.TempDir(), "trace"), Rings: []string{t.TempDir()}, Flush: flush,
+			Sources: []Source{&trickle{}}, Packets: &fakeCapture{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		events, packets := r.sources[0].(*sourceWriter), r.sources[1].(*packetWriter)
+		if events.every != want || packets.every != want {
+			t.Errorf("with %v events are written every %v, packets every %v", flush, events.every, packets.every)
+		}
+		if err := errors.Join(r.finish()...); err != nil {
+			t.Error(err)
+		}
 	}
 }
