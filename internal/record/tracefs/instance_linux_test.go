@@ -16,6 +16,7 @@ import (
 	"meridian/internal/netlab"
 	"meridian/internal/record/internal/tracing"
 	"meridian/internal/record/kernel"
+	"meridian/internal/testneed"
 )
 
 // play is set where the test program plays another one.
@@ -149,8 +150,13 @@ func recordUnmounted() string {
 }
 
 func TestWhereTracefsIsNotMountedNobodyElseSeesOurs(t *testing.T) {
-	if _, err := tracing.Find(); err != nil {
-		missing(t, err)
+	testneed.Root(t, "mounting tracefs in a mount namespace")
+	mount, err := tracing.Find()
+	if err != nil {
+		testneed.Missing(t, "%v", err)
+	}
+	if err := mount.Close(); err != nil {
+		t.Fatal(err)
 	}
 	c := player("unmounted")
 	c.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
