@@ -108,7 +108,7 @@ func TestAnInterfaceThatReappearsIsCaptured(t *testing.T) {
 				if !bytes.Equal(f.Data, datagrams[i]) {
 					t.Errorf("frame %d: % x", i, f.Data)
 				}
-				const reading = 2000 // ns by which the clocks' difference may be wrong
+				reading := clock.HostTime(r.last.ClockError) // by which the clocks' difference may be wrong
 				if at := f.Time - origin; at < before[i]-reading || at > end+reading || i+1 < lives && at > before[i+1]+reading {
 					t.Errorf("frame %d is of %d, sent after %d", i, at, before[i])
 				}
