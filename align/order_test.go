@@ -16,6 +16,7 @@ import (
 	"meridian/clock"
 	"meridian/internal/sim"
 	"meridian/internal/testneed"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -169,7 +170,7 @@ func (w *short) compared(s *align.Solution) ([]quality.Outside, error) {
 func TestShortTalksLeaveNoInversionWhoeverIsTheReference(t *testing.T) {
 	testneed.RacedBy(t, "TestChainsOfAnyLengthStayWithinTheirBounds")
 	t.Parallel()
-	rapid.Check(t, func(r *rapid.T) {
+	testseed.Check(t, func(r *rapid.T) {
 		seed := rapid.Uint64().Draw(r, "seed")
 		w := drawShort(seed)
 		if err := w.check(rapid.IntRange(-1, len(w.Hosts)-1).Draw(r, "reference")); err != nil {

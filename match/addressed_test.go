@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -79,7 +80,7 @@ func (d *dialogue) match(t interface{ Fatal(...any) }) (there, back []trace.Mess
 
 func TestNoMessageBesideACaptureIsReceivedBeforeItWasSent(t *testing.T) {
 	found := 0
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		d := newDialogue(rapid.Bool().Draw(t, "directions are known"))
 		mostly := rapid.IntRange(0, 1).Draw(t, "who says most")
 		var sent [2][][2]uint32
@@ -111,7 +112,7 @@ func TestNoMessageBesideACaptureIsReceivedBeforeItWasSent(t *testing.T) {
 }
 
 func TestEverySegmentBesideACaptureIsAMessage(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		d := newDialogue(rapid.Bool().Draw(t, "directions are known"))
 		want := [2]int{}
 		for range rapid.IntRange(1, 25).Draw(t, "segments") {

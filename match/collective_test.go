@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -39,7 +40,7 @@ func TestAMemberThatLeftBeforeItEnteredIsLeftOut(t *testing.T) {
 // The truth is the rule itself, member by member: no offset that the messages allow lets anybody leave early, and none
 // that is right is forbidden.
 func TestMessagesOfACollectiveSayNeitherMoreNorLessThanItsRule(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		var c trace.Collective
 		for range rapid.IntRange(0, 6).Draw(t, "members") {
 			entered := clock.HostTime(rapid.Int64Range(0, 20).Draw(t, "entered"))

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -89,7 +90,7 @@ func withoutEmpty(r *Result) {
 }
 
 func TestWhereArraysAreKeptChangesNothing(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		defer func(before int) { longConversation = before }(longConversation)
 		longConversation = rapid.SampledFrom([]int{0, 20, longConversation}).Draw(t, "long from")

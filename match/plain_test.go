@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -27,7 +28,7 @@ func forget(c *trace.Capture, own trace.Endpoint) {
 
 func TestNoMessageIsWrongWhereOneCaptureHasNoOptions(t *testing.T) {
 	matched := 0
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		s := drawStream(t, 100)
 		c, own := s.a, addrA
 		if rapid.Bool().Draw(t, "the receiver's") {

@@ -8,12 +8,13 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
 // Packets from a file may say anything: numbers that jump, flags that contradict each other, stamps in any order.
 func TestWhateverPacketsSayMatchingEndsAndNamesClocksOnly(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		w := newWorld(0)
 		few := func(name string, values ...uint32) uint32 { return rapid.SampledFrom(values).Draw(t, name) }
 		for range rapid.IntRange(0, 80).Draw(t, "packets") {

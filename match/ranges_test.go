@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -25,7 +26,7 @@ func TestWithinIncludesItsBorders(t *testing.T) {
 
 // TestARangeIsAMessageWhereOneSegmentSentItsLastByte counts the segments over every byte one by one.
 func TestARangeIsAMessageWhereOneSegmentSentItsLastByte(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		origin := rapid.SampledFrom([]int64{0, 1 << 40, -50}).Draw(t, "origin")
 		draw := func(label string) (h half, all []segment) {
 			for i := range rapid.IntRange(0, 12).Draw(t, label) {
@@ -146,7 +147,7 @@ func occurrences(list []acknowledgement) map[uint64][]clock.HostTime {
 
 // TestWhatBothSawIsOfferedWithAllCopiesWhateverThePartsOfTheTable counts every key at both ends.
 func TestWhatBothSawIsOfferedWithAllCopiesWhateverThePartsOfTheTable(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		now := clock.HostTime(0)
 		draw := func(label string) (list []acknowledgement) {
 			for range rapid.IntRange(0, 20).Draw(t, label) {

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -82,7 +83,7 @@ func TestMarksOfNoHostOrNoRoleAreLeftOut(t *testing.T) {
 
 // The truth looks at every pair of marks.
 func TestTaggedIsWhatEveryPairOfMarksSays(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		var files []TaggedFile
 		type flat struct {
 			trace.Mark

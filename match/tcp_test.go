@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -117,7 +118,7 @@ func drawStream(t *rapid.T, captured int) *stream {
 }
 
 func TestNoMessageIsWrongWhateverIsDividedLostOrSentAgain(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		s := drawStream(t, 100)
 		ab, ba, _, _ := s.match(&testing.T{}, Options{})
 		s.check(t, ab, ba)
@@ -125,7 +126,7 @@ func TestNoMessageIsWrongWhateverIsDividedLostOrSentAgain(t *testing.T) {
 }
 
 func TestTimestampsKeepMessagesRightWhereTheCaptureMissedPackets(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		s := drawStream(t, 70)
 		ab, ba, _, _ := s.match(&testing.T{}, Options{})
 		s.check(t, ab, ba)
@@ -220,7 +221,7 @@ func TestCapturesThatBeganRoundsOfSequenceNumbersApartMeanTheSameBytes(t *testin
 }
 
 func TestSegmentsThatCameLateAreSortedStably(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		var h half
 		for i := range rapid.IntRange(0, 60).Draw(t, "segments") {
 			h.segments = append(h.segments, segment{start: rapid.Int64Range(-3, 9).Draw(t, "start"), bytes: rapid.Uint32Range(1, 3).Draw(t, "bytes"), time: clock.HostTime(i)})

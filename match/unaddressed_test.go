@@ -10,6 +10,7 @@ import (
 
 	"meridian/clock"
 	"meridian/internal/testneed"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -119,7 +120,7 @@ func TestPacketsWithoutAddressesAreMatchedWhereBothHostsSawThemOnce(t *testing.T
 		}
 	}
 	for range 5 { // few cases have a message, and few of them may be asked for
-		rapid.Check(t, check)
+		testseed.Check(t, check)
 	}
 	if matched == 0 {
 		t.Error("nothing was there to be matched")
@@ -176,7 +177,7 @@ func (w *unaddressedWire) send(start, end uint32) {
 
 func TestNoMessageIsWrongWithoutAddressesEither(t *testing.T) {
 	matched := 0
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		w := &unaddressedWire{t: t, left: make(map[int64]int64), ack: 77, full: rapid.Bool().Draw(t, "full"),
 			first: rapid.SampledFrom([]uint32{1, math.MaxUint32 - 20_000}).Draw(t, "first")}
 		sent, last := uint32(0), uint32(0)

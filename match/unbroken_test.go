@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -96,7 +97,7 @@ func TestIdentificationsWithoutAGapShowThatNoSendingIsUnseen(t *testing.T) {
 
 // Whichever packets are missed, a run is whole only if they stood before the first or behind the last that is left.
 func TestARunOfIdentificationsIsWholeIfNothingBetweenIsMissed(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		size := rapid.Uint32Range(536, 9000).Draw(t, "size of a part")
 		id := rapid.Uint16Range(1, 65_535).Draw(t, "first")
 		lengths := rapid.SliceOfN(rapid.OneOf(rapid.Just(uint32(0)), rapid.Just(size), rapid.Just(3*size), rapid.Uint32Range(1, 65_000)), 1, 150).Draw(t, "lengths")

@@ -4,10 +4,12 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"meridian/internal/testseed"
 )
 
 func TestChunksGiveNoPlaceTwiceAndTakeAtMostHalfMore(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		const size = 4
 		p := newChunks(size)
 		var held []int32

@@ -8,12 +8,13 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 )
 
 func TestSlopesAreComparedExactly(t *testing.T) {
 	number := rapid.OneOf(rapid.Int64Range(-3, 3), rapid.Int64Range(-math.MaxInt64, math.MaxInt64))
 	run := rapid.OneOf(rapid.Int64Range(1, 3), rapid.Int64Range(1, math.MaxInt64))
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		a, b := ratio{number.Draw(t, "a"), run.Draw(t, "a run")}, ratio{number.Draw(t, "b"), run.Draw(t, "b run")}
 		if got, want := a.below(b), big.NewRat(a.rise, a.run).Cmp(big.NewRat(b.rise, b.run)) < 0; got != want {
 			t.Fatalf("%v below %v: %v", a, b, got)
@@ -22,7 +23,7 @@ func TestSlopesAreComparedExactly(t *testing.T) {
 }
 
 func TestASimplifiedCurvePassesEveryPointAsCloselyAsItDemands(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		var points []point
 		host, time := clock.HostTime(rapid.Int64Range(-50, 50).Draw(t, "host")), clock.TimelineTime(0)
 		for range rapid.IntRange(1, 30).Draw(t, "points") {

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -101,7 +102,7 @@ func mids(maps []clock.Map) (curves []clock.Curve) {
 }
 
 func TestAfterTheRepairNothingArrivesTooEarlyAndNoClockRunsBack(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		p, maps := execution(t)
 		o := drawOptions(t)
 		before, sum, most := early(p, mids(maps), &o)
@@ -135,7 +136,7 @@ func TestAfterTheRepairNothingArrivesTooEarlyAndNoClockRunsBack(t *testing.T) {
 }
 
 func TestClocksThatHearNothingOfAnInversionKeepTheirEstimate(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		p, maps := execution(t)
 		o := drawOptions(t)
 		// Who can be moved: receivers of what is too early, and whoever hears of them.
@@ -163,7 +164,7 @@ func TestClocksThatHearNothingOfAnInversionKeepTheirEstimate(t *testing.T) {
 
 // Here the stamps are any whatever, most of which cannot be.
 func TestContradictionsAreCountedAndTheRestIsRepaired(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 4).Draw(t, "clocks")
 		p := &trace.Problem{Clocks: make([]trace.Clock, n)}
 		maps := make([]clock.Map, n)

@@ -14,6 +14,7 @@ import (
 
 	"meridian/clock"
 	"meridian/internal/testneed"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -55,7 +56,7 @@ func (s *memorySource) Classes() []trace.Class  { return s.classes }
 func (s *memorySource) Close() error            { return nil }
 
 func TestEventsComeInOrderOfTheTimelineWithTheirFieldsWhole(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		type want struct {
 			time            clock.TimelineTime
 			recorded, field clock.HostTime

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -32,7 +33,7 @@ func drawValues(t *rapid.T, depth, least int) (values []trace.Value) {
 }
 
 func TestAStoreGivesBackWhatItWasGiven(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		s := newEventStore()
 		held := map[int32]trace.TimelineEvent{}
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
@@ -106,7 +107,7 @@ func TestAFlowTableIsAMap(t *testing.T) {
 }
 
 func TestQuantilesAreWithinASixteenthOfTheSortedSpans(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		spans := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) time.Duration {
 			return time.Duration(rapid.Int64().Draw(t, "ns")>>rapid.IntRange(0, 63).Draw(t, "shift")) &^ (-1 << 63)
 		}), 1, 50).Draw(t, "spans")

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -112,7 +113,7 @@ func drawMap(t *rapid.T) *clock.Map {
 }
 
 func TestTheMergeIsTheSortByTimeThenSourceThenNumber(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		var sources []Source
 		var want []emitted
 		for i := range rapid.IntRange(0, 6).Draw(t, "sources") {
@@ -286,7 +287,7 @@ func sequence(stamps []int64) iter.Seq2[int, clock.HostTime] {
 }
 
 func TestRunsCoverAllFramesAndEndWhereTheClockWasSteppedBack(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		window := rapid.Int64Range(0, 20).Draw(t, "window")
 		limit := rapid.IntRange(0, 4).Draw(t, "limit")
 		stamps := rapid.SliceOfN(rapid.Int64Range(-50, 50), 0, 60).Draw(t, "stamps")

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -102,7 +103,7 @@ func chunksOf(f *frames, ends []int, bytes int64) *chunked {
 
 func TestPartsTogetherAreTheSortByTimeThenSourceThenNumber(t *testing.T) {
 	several := 0
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		var sources []PartSource
 		var want []emitted
 		for i := range rapid.IntRange(1, 6).Draw(t, "sources") {

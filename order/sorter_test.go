@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -101,7 +102,7 @@ func drawFlows(t *rapid.T, all []arrival) {
 }
 
 func TestWithAnInfiniteFrameTheOutputIsTheSortedInput(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		all := drawArrivals(t, true)
 		s := NewSorter(SorterOptions{Frame: math.MaxInt64})
 		var got emissions
@@ -179,7 +180,7 @@ func run(t *rapid.T, s *Sorter, all []arrival, got *emissions) {
 }
 
 func TestEveryEventIsEmittedOnceAndEveryInversionIsNotedAsLate(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		all := drawArrivals(t, true)
 		drawFlows(t, all)
 		s := NewSorter(drawSorter(t))
@@ -224,7 +225,7 @@ func TestEveryEventIsEmittedOnceAndEveryInversionIsNotedAsLate(t *testing.T) {
 }
 
 func TestNoConsequencePrecedesItsReasonUnlessItTimedOut(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		all := drawArrivals(t, false)
 		drawFlows(t, all)
 		o := drawSorter(t)
@@ -249,7 +250,7 @@ func TestNoConsequencePrecedesItsReasonUnlessItTimedOut(t *testing.T) {
 
 // The order of a stream's stamps is that of its emission, but for events noted as late.
 func TestAStreamNeverGoesBackUnlessNotedAsLate(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		all := drawArrivals(t, false)
 		drawFlows(t, all)
 		s := NewSorter(drawSorter(t))

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 )
 
 // All streams stand still for 40 ms, and one of them is 1 ms behind the other when they go on. The frame need not be longer than that.
@@ -40,7 +41,7 @@ func TestAStandstillBeforeABatchThatIsPassedDoesNotLengthenTheFrame(t *testing.T
 }
 
 func TestWithTheFrameThatLateEventsNeededNoEventWouldHaveBeenLate(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		all := drawArrivals(t, true)
 		first := time.Duration(rapid.IntRange(1, 10).Draw(t, "frame"))
 		run := func(o SorterOptions) (got emissions, s *Sorter) {

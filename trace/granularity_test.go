@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 )
 
 // coarse is a clock that shows the last tick: ticks come every period ns from phase on, and what is shown is cut to the unit.
@@ -78,7 +79,7 @@ var knownPeriods = map[string]*big.Rat{
 func TestEveryEventOfACoarseClockIsWithinAStepOfItsStamp(t *testing.T) {
 	for name, period := range knownPeriods {
 		t.Run(name, func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) {
+			testseed.Check(t, func(t *rapid.T) {
 				c := &coarse{period: period, unit: rapid.SampledFrom([]int64{1, 1, 100, 1000}).Draw(t, "unit")}
 				if new(big.Rat).Quo(period, big.NewRat(c.unit, 1)).Cmp(big.NewRat(10, 1)) < 0 {
 					c.unit = 1
@@ -110,7 +111,7 @@ func TestEveryEventOfACoarseClockIsWithinAStepOfItsStamp(t *testing.T) {
 
 // A grid of any period is found where stamps come several times.
 func TestAGridOfAnyPeriodIsFoundByRepeatedStamps(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		c := &coarse{unit: rapid.SampledFrom([]int64{1, 1000}).Draw(t, "unit")}
 		c.period = big.NewRat(rapid.Int64Range(20_000*c.unit, 20_000_000*c.unit).Draw(t, "period"), rapid.Int64Range(1000, 1010).Draw(t, "part"))
 		c.drawPhase(t)
@@ -138,7 +139,7 @@ func TestAGridThatLookedWholeIsFoundAgainWhenItIsNot(t *testing.T) {
 
 // A clock that is steered has ticks of changing length.
 func TestAGridWhoseTicksAreSteeredIsFound(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		period := rapid.Float64Range(1e6, 2e7).Draw(t, "period")
 		tick, rate, g := 0.0, 0.0, Granularity{}
@@ -162,7 +163,7 @@ func TestAGridWhoseTicksAreSteeredIsFound(t *testing.T) {
 
 // Jitter, however small, tells a regular sender from a clock on a grid.
 func TestARegularSenderWhoseStampsJitterIsNotCoarse(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		period := rapid.SampledFrom([]int64{125_000, 1_000_000, 10_000_000, 15_625_000, 976_562, 1_000_000_000}).Draw(t, "period")
 		jitter := rapid.SampledFrom([]int64{20, 300, 5000, 50_000}).Draw(t, "jitter")

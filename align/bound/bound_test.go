@@ -10,6 +10,7 @@ import (
 	"meridian/align/pair"
 	"meridian/clock"
 	"meridian/internal/corpus"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -113,7 +114,7 @@ func (d *drawn) extremes(t clock.HostTime) (low, high float64) {
 }
 
 func TestBoundsAreTheExtremesOverAllLinesThatKeepTheAssumption(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		d := draw(t)
 		c := New(&d.problem, d.assumption)
 		for _, at := range []clock.HostTime{d.origin, d.origin + clock.HostTime(d.span/3), d.origin + clock.HostTime(d.span), d.origin + clock.HostTime(2*d.span)} {
@@ -143,7 +144,7 @@ func TestBoundsAreTheExtremesOverAllLinesThatKeepTheAssumption(t *testing.T) {
 }
 
 func TestCurvesHoldTheTruthBetweenTheirKnotsToo(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		d := draw(t)
 		c := New(&d.problem, d.assumption)
 		first, last := d.origin-clock.HostTime(d.span), d.origin+clock.HostTime(3*d.span)
@@ -289,7 +290,7 @@ func TestBoundsNeverRunTowardsEachOtherBeyondTheirEnds(t *testing.T) {
 }
 
 func TestBoundsNeverRunTowardsEachOtherBeyondAStretchInWhichAClockBends(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		d := draw(t)
 		c := New(&d.problem, d.assumption)
 		if c.Empty() {

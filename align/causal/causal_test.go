@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -152,7 +153,7 @@ func TestMessagesTakePrecedenceOverBounds(t *testing.T) {
 }
 
 func TestNoMessageStaysInvertedWhateverTheEstimates(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		const span = 2_000_000_000
 		clocks := rapid.IntRange(2, 5).Draw(t, "clocks")
 		w := newWorld(clocks, rapid.SampledFrom([]int64{1, 1, 10, 1000}).Draw(t, "granularity"))

@@ -11,6 +11,7 @@ import (
 	"meridian/align/internal/curves"
 	"meridian/clock"
 	"meridian/internal/testneed"
+	"meridian/internal/testseed"
 )
 
 // reference is the correction by its definition, over all messages and by shortest paths between every two stamps (Floyd
@@ -193,7 +194,7 @@ func (r *reference) limits(bounded bool) (low, high []float64) {
 // them, where the estimate's corners stay and the correction is straight.
 func TestTheCorrectionIsHalfwayBetweenTheLeastAndTheGreatest(t *testing.T) {
 	corrected := 0
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		origin := clock.HostTime(rapid.SampledFrom([]int64{0, 1_790_000_000_000_000_000, -3_000_000_000_000}).Draw(t, "origin"))
 		clocks := rapid.IntRange(2, 4).Draw(t, "clocks")
 		w := newWorld(clocks, rapid.SampledFrom([]int64{1, 1, 100}).Draw(t, "granularity"))

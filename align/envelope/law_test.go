@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"meridian/internal/testseed"
 )
 
 func TestFastExpIsTheExponential(t *testing.T) {
@@ -16,7 +18,7 @@ func TestFastExpIsTheExponential(t *testing.T) {
 }
 
 func TestUnlikelyIsTheMeanOfMinusTheLogarithmOfTheDensity(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		scale := math.Pow(10, rapid.Float64Range(0, 9).Draw(t, "scale"))
 		values := rapid.SliceOfN(rapid.Float64Range(-scale, scale), 1, 200).Draw(t, "values")
 		l := law{

@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"meridian/internal/testseed"
 )
 
 func TestTheLowestAreThoseOfTheWholeListSorted(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 400).Draw(t, "n")
 		k := rapid.IntRange(1, n+3).Draw(t, "k")
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
@@ -35,7 +37,7 @@ func TestTheLowestAreThoseOfTheWholeListSorted(t *testing.T) {
 }
 
 func TestLawsAskForNoResidualBeyondTheirShare(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(16, 2000).Draw(t, "n")
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2))
 		d := edge{sample: [2][]float64{make([]float64, n), make([]float64, n)}}

@@ -8,11 +8,12 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
 func TestReducerKeepsTheLeastDelayOfEveryWindowUnderAnyLine(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 3000).Draw(t, "n")
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		span := rapid.SampledFrom([]int64{100, 1_000_000_000, 14_400_000_000_000}).Draw(t, "span")

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"meridian/internal/testseed"
 )
 
 // drawModel draws a model of so many clocks with points at random; curves are near zero, so that Newton's step is finite.
@@ -107,7 +109,7 @@ func (m *model) newtonStep() []float64 {
 }
 
 func TestBothSolversTakeNewtonsStep(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		clocks := rapid.IntRange(2, 4).Draw(t, "clocks")
 		m := drawModel(t, clocks)
 		want := m.newtonStep()
@@ -144,7 +146,7 @@ func TestBothSolversTakeNewtonsStep(t *testing.T) {
 }
 
 func TestVariancesAreTheDiagonalOfTheInverse(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(3, 20).Draw(t, "n")
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 6))
 		b := make(band, n)
@@ -176,7 +178,7 @@ func TestVariancesAreTheDiagonalOfTheInverse(t *testing.T) {
 }
 
 func TestLevelsAreTheLeastSquaresThatKeepTheLimits(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 5).Draw(t, "n")
 		// Limits from delays around true levels can all be kept.
 		truth := make([]float64, n)

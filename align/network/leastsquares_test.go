@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 )
 
 // normal solves the normal equations of least squares over a graph by Gaussian elimination with pivots.
@@ -50,7 +51,7 @@ func normal(n, root int, edges []branch, r []float64) []float64 {
 }
 
 func TestLeastSquaresOverTheGraphEqualsADenseSolution(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		rng := draw(t)
 		n := rng.IntN(9) + 1
 		edges, _ := offsets(rng, n, rng.IntN(14))
@@ -152,7 +153,7 @@ func TestClosedLoopsAverageTheErrorsOfTheEdges(t *testing.T) {
 }
 
 func TestLeastSquaresStaysWithinTheBounds(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		rng := draw(t)
 		w := quietWorld(rng, rng.IntN(6)+3, rng.IntN(9)+3)
 		tree, err := Build("least-squares", len(w.clocks), w.edges, -1)
@@ -170,7 +171,7 @@ func TestLeastSquaresStaysWithinTheBounds(t *testing.T) {
 }
 
 func TestRatesStayAboveOneHalfAndAsTheyWere(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		rng := draw(t)
 		var c clock.Curve
 		at := clock.HostTime(rng.Int64N(1000))

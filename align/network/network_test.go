@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 )
 
 // shifted is the map of a clock that is ahead by so many ns.
@@ -16,7 +17,7 @@ func shifted(by clock.HostTime) clock.PairMap {
 }
 
 func TestTreeIsTheLightestAndItsReferenceTheNearestToAll(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 8).Draw(t, "clocks")
 		offsets := make([]clock.HostTime, n)
 		for i := range offsets {

@@ -10,10 +10,11 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 )
 
 func TestEveryStrategyIsTheSameForEveryOrderOfTheEdges(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		rng := draw(t)
 		w := quietWorld(rng, rng.IntN(8)+2, rng.IntN(12))
 		w.edges = append(w.edges, w.edges[0]) // of equals too
@@ -172,7 +173,7 @@ func offsets(rng *rand.Rand, n, extra int) (edges []Edge, ahead [][]int64) {
 }
 
 func TestReferenceOfHofmannAndHilgersHasTheSmallestSumOfTightenedMargins(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 8).Draw(t, "clocks")
 		edges, ahead := offsets(draw(t), n, rapid.IntRange(0, 14).Draw(t, "extra"))
 		tree, err := Build("hofmann-hilgers", n, edges, -1)
@@ -202,7 +203,7 @@ func TestReferenceOfHofmannAndHilgersHasTheSmallestSumOfTightenedMargins(t *test
 }
 
 func TestMiddleOfAdjustedBoundsKeepsTheOrderBetweenAllClocks(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 8).Draw(t, "clocks")
 		edges, _ := offsets(draw(t), n, rapid.IntRange(0, 14).Draw(t, "extra"))
 		for _, s := range []string{"duda", "hofmann-hilgers"} {

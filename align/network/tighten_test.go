@@ -9,13 +9,14 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 )
 
 // draw returns the source of a world's accidents.
 func draw(t *rapid.T) *rand.Rand { return rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)) }
 
 func TestBoundsOfEveryStrategyHoldTheTruthWhereThoseOfThePairsDo(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		rng := draw(t)
 		make := rapid.SampledFrom([]func(*rand.Rand, int, int) *world{wildWorld, quietWorld}).Draw(t, "world")
 		w := make(rng, rng.IntN(6)+2, rng.IntN(8))
@@ -115,7 +116,7 @@ func bisect(c clock.PairCurve, v clock.HostTime, up bool) clock.HostTime {
 }
 
 func TestTightestReadingIsTheBestOfAllPaths(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		rng := draw(t)
 		w := risingWorld(rng, rng.IntN(4)+2, rng.IntN(3), 1)
 		g, err := newGraph(len(w.clocks), w.edges)
@@ -157,7 +158,7 @@ func quietTree(t *rapid.T, rng *rand.Rand, clocks int) (*world, *graph, *Tree) {
 }
 
 func TestBoundsAreThoseOfTheBestPathsAtEveryInstantLookedAt(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		rng := draw(t)
 		w, g, tree := quietTree(t, rng, rng.IntN(5)+2)
 		pieces := rng.IntN(40) + 1
@@ -179,7 +180,7 @@ func TestBoundsAreThoseOfTheBestPathsAtEveryInstantLookedAt(t *testing.T) {
 }
 
 func TestBoundsAllowWhatAllPathsAllowBetweenTheInstantsToo(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		rng := draw(t)
 		w, g, tree := quietTree(t, rng, rng.IntN(4)+2)
 		maps, _ := tightening{g}.tighten(tree, []int{rng.IntN(3) + 1})
@@ -235,7 +236,7 @@ func TestContradictoryLoopIsNamedWithItsExtent(t *testing.T) {
 }
 
 func TestEveryNegativeLoopIsFoundAndNoOther(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		rng := draw(t)
 		n := rng.IntN(6) + 2
 		const none = int64(1) << 50

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -41,7 +42,7 @@ func wrongSum(p, q point, ceiling, floor []point) *big.Rat {
 
 func TestWhereNoLinePassesHullIsAshtonsLineWithoutBounds(t *testing.T) {
 	fallbacks := 0
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		p := drawAnyProblem(t)
 		e := Hull(p)
 		if e.Fit != Fallback {
@@ -84,7 +85,7 @@ func TestWhereNoLinePassesHullIsAshtonsLineWithoutBounds(t *testing.T) {
 
 func TestConesAreTheHullWhereALinePassesAndElsewhereInvertNothing(t *testing.T) {
 	bounded := 0
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		p := drawAnyProblem(t)
 		e, h := Cones(p), Hull(p)
 		if e.Fit != h.Fit {

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -37,7 +38,7 @@ func TestEstimatesAreTheSameAtEpochNanosecondsAndNearZero(t *testing.T) {
 			return e
 		},
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		p, _ := drawProblem(t)
 		p = p.shifted(-p.A.First)
 		for name, estimate := range estimates {

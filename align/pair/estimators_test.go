@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -71,7 +72,7 @@ func TestLinesThroughSymmetricExchangesOfLinearClocksAreExact(t *testing.T) {
 }
 
 func TestEveryEstimatorGivesACurveThatNeverRunsBackWhateverTheMessages(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		p, _ := drawProblem(t)
 		p.MinAB = rapid.Int64Range(-5, 300_000).Draw(t, "minAB")
 		for name, estimate := range estimators {

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -70,7 +71,7 @@ func feasible(p *Problem) (least, most *big.Rat, ok bool) {
 }
 
 func TestSlopesAndFeasibilityAgreeWithAllPairsInExactRationals(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		p, _ := drawProblem(t)
 		least, most, ok := feasible(p)
 		l, got := newCorridor(p).lines()
@@ -124,7 +125,7 @@ func highest(ceilings []point, least, most *big.Rat, x clock.HostTime) *big.Rat 
 }
 
 func TestBoundsAreTheExtremesOfTheLinearProgramAtEveryInstant(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		p, _ := drawProblem(t)
 		c := newCorridor(p)
 		l, ok := c.lines()
@@ -171,7 +172,7 @@ func assertJustAbove(t *rapid.T, name string, got clock.HostTime, exact *big.Rat
 }
 
 func TestLinearClocksLieWithinTheBoundsAndNoMessageIsInverted(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		p, linear := drawProblem(t)
 		e := Hull(p)
 		if linear && e.Fit == Fallback {

@@ -7,10 +7,11 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 )
 
 func TestEveryIntervalHasAnOffsetThatInvertsNoneOfItsMessages(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		p, _ := drawProblem(t)
 		if p.AB.Len() == 0 || p.BA.Len() == 0 {
 			return

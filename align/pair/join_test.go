@@ -6,11 +6,12 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 )
 
 func TestJoinedBoundsAreWhatHoldsInEitherSegment(t *testing.T) {
 	back := 0
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		const length = 1_000
 		// A clock that never runs back, and segments that bound it by lines: how far off is drawn.
 		n := rapid.IntRange(2, 4).Draw(t, "segments")

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -35,7 +36,7 @@ var clients = map[string]func(*Problem) (Estimate, error){
 
 func TestLaterMessagesNeverChangeWhatAClientHasShown(t *testing.T) {
 	compared := 0
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		p, _ := drawProblem(t)
 		x := p.A.First + clock.HostTime(rapid.Int64Range(0, int64(p.A.Last-p.A.First)).Draw(t, "x"))
 		known := p.until(x)

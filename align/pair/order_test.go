@@ -6,11 +6,12 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
 func TestKeptCurveInvertsNothingAndStaysWhereItWasKeptAlready(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		const span = 10_000_000_000
 		p := &Problem{A: trace.Clock{Last: span}, B: trace.Clock{Last: span}}
 		for range rapid.IntRange(1, 40).Draw(t, "n") {

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -37,7 +38,7 @@ func bent(ppm float64, n int, step int64) (*Problem, func(clock.HostTime) clock.
 }
 
 func TestOneSegmentIsThePlainEstimate(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		p, _ := drawProblem(t)
 		e, plain := must(Segmented(p, math.MaxInt64/4, byHull)), Hull(p)
 		if e.Fit != plain.Fit || e.Skew != plain.Skew || !slices.Equal(e.Map.Mid, plain.Map.Mid) ||
@@ -82,7 +83,7 @@ func TestSegmentsFollowAClockThatBendsAndBoundIt(t *testing.T) {
 
 func TestSegmentsOfWhateverMessagesJoinToCurvesThatNeverRunBack(t *testing.T) {
 	several := 0
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		p := &Problem{A: trace.Clock{First: 0, Last: 10_000}}
 		var there, back []trace.Message

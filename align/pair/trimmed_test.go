@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 )
 
 func TestThirdOfTheExchangesWrongLeavesTheTrimmedLineAlone(t *testing.T) {
@@ -88,7 +89,7 @@ func TestTrimmedSumIsTheLeastOfAllSubsets(t *testing.T) {
 }
 
 func TestSelectionFindsWhatSortingWould(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.Map(rapid.IntRange(0, 20), func(i int) float64 { return float64(i) }), 1, 40).Draw(t, "values")
 		n := rapid.IntRange(0, len(values)-1).Draw(t, "n")
 		sorted := slices.Sorted(slices.Values(values))

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -51,7 +52,7 @@ func widestOfAll(c *corridor, l *lines) *big.Rat {
 
 func TestNoSlopeHasAWiderCorridorInExactRationals(t *testing.T) {
 	found := 0
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		p, _ := drawProblem(t)
 		if p.AB.Len() == 0 || p.BA.Len() == 0 {
 			return
@@ -95,7 +96,7 @@ func TestWidestCorridorLiesHalfwayWhereTheHullsAreNearest(t *testing.T) {
 }
 
 func TestWidestCorridorInvertsNoMessage(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		p, linear := drawProblem(t)
 		if !linear {
 			return

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -54,7 +55,7 @@ func exchanged(t *rapid.T) (there, back []trace.Message) {
 }
 
 func TestNoSlotThatIsLeftOutHasAQuickerExchange(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		there, back := exchanged(t)
 		for len(there)+len(back) < minPruned { // the same again, much later
 			n := len(there)

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -20,7 +21,7 @@ func shifted(ahead int64, below, above clock.TimelineTime) clock.Map {
 }
 
 func TestDifferentialDelayIsLargestLessSmallestReceptionOnTheTimeline(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		maps := []clock.Map{shifted(0, 0, 0), shifted(5000, 1, 1), shifted(-300, 1, 1)}
 		ahead := []int64{0, 5000, -300}
 		var broadcasts []trace.Broadcast
@@ -99,7 +100,7 @@ func TestDifferentialDelayIsNegativeWhereTheSecondHostHearsEarlier(t *testing.T)
 }
 
 func TestAccuracyIsTheMapsErrorOverAllStamps(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		m := clock.Map{
 			Mid: clock.Curve{{X: 0, Y: 0}, {X: 1000, Y: 1010}},
 			Low: clock.Curve{{X: 0, Y: -100}, {X: 400, Y: 390}, {X: 1000, Y: 700}},
@@ -149,7 +150,7 @@ func TestAccuracyIsTheMapsErrorOverAllStamps(t *testing.T) {
 }
 
 func TestRoundTripIsThatOfTheQuickestExchangeWhateverTheOffset(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		offset := rapid.Int64Range(-1e18, 1e18).Draw(t, "offset") // of b against a
 		draw := func(name string, sentBy, receivedBy int64) (stamped, truly []trace.Message) {
 			for range rapid.IntRange(0, 12).Draw(t, name) {

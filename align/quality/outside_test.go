@@ -6,11 +6,12 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
 func TestOutsideCountsEveryEndOfAMessageBeyondABound(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		curve := func(name string) clock.Curve {
 			var c clock.Curve
 			y := rapid.Int64Range(-300, 300).Draw(t, name)

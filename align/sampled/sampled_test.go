@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -35,7 +36,7 @@ func drawLinear(t *rapid.T) ([]trace.Sample, func(clock.HostTime) *big.Rat) {
 }
 
 func TestBoundsHoldALinearClockEverywhere(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		samples, truth := drawLinear(t)
 		mode := rapid.SampledFrom([]Mode{Between, Both}).Draw(t, "mode")
 		m, err := Map(samples, mode)
@@ -62,7 +63,7 @@ func TestBoundsHoldALinearClockEverywhere(t *testing.T) {
 }
 
 func TestBoundsAtASampleAreNoWiderThanItsError(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		samples, _ := drawLinear(t)
 		m, err := Map(samples, Between)
 		if err != nil {

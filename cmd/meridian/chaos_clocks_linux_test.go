@@ -39,8 +39,8 @@ func wrongClocks(t *testing.T, r *rand.Rand, o *outcomes) {
 	}
 	if no > 0 {
 		t.Errorf("ahead %v, fast %g ppm: %s", ahead, fast, out)
-	} else if err != nil && strings.Contains(string(out), "verdict: undecided") && strings.Contains(string(out), "events were lost") {
-		t.Logf("ahead %v, fast %g ppm: undecided, since events were lost and counted", ahead, fast) // a loaded machine
+	} else if err != nil && strings.Contains(string(out), "verdict: undecided") { // on a busy machine: bounds are wide, or events were lost and counted
+		t.Logf("ahead %v, fast %g ppm: undecided: %s", ahead, fast, out)
 	} else if err != nil {
 		t.Errorf("ahead %v, fast %g ppm: %v: %s", ahead, fast, err, out)
 	}
@@ -51,7 +51,7 @@ func wrongClocks(t *testing.T, r *rand.Rand, o *outcomes) {
 func TestClocksThatAreWrongHaveBoundsWithTheTruth(t *testing.T) {
 	t.Parallel()
 	testneed.Long(t, "runs experiments with wrong clocks")
-	r := rand.New(rand.NewPCG(chaosSeedOf(), 29))
+	r := rand.New(rand.NewPCG(chaosSeedOf(t), 29))
 	var o outcomes
 	for range max(1, *chaosRounds/20) {
 		wrongClocks(t, r, &o)

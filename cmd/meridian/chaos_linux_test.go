@@ -23,11 +23,12 @@ import (
 	"meridian/format/ctf"
 	"meridian/internal/netlab"
 	"meridian/internal/testneed"
+	"meridian/internal/testseed"
 )
 
 var (
 	chaosRounds = flag.Int("chaos-rounds", 20, "rounds of TestProcessesThatAreKilledPartedAndFilledLoseNothing")
-	chaosSeed   = flag.Uint64("chaos-seed", 0, "of its first lab; 0 for a random one")
+	chaosSeed   = flag.Uint64("chaos-seed", 0, "of its first lab; 0 for that of the run")
 	chaosFor    = flag.Duration("chaos-for", 0, "how long it goes on, instead of rounds; 0 for rounds")
 	chaosApart  = flag.Duration("chaos-apart", 300*time.Millisecond, "for how long its hosts are parted at most")
 )
@@ -47,9 +48,9 @@ const (
 const chaosMetrics = "127.0.0.1:9464"
 
 // chaosSeedOf returns the seed of the first lab.
-func chaosSeedOf() uint64 {
+func chaosSeedOf(t *testing.T) uint64 {
 	if *chaosSeed == 0 {
-		return rand.Uint64()
+		return testseed.Seed(t)
 	}
 	return *chaosSeed
 }
@@ -432,7 +433,7 @@ func long(t *testing.T, seed uint64, o *outcomes) {
 func TestProcessesThatAreKilledPartedAndFilledLoseNothing(t *testing.T) {
 	testneed.Long(t, "kills processes in network namespaces")
 	testneed.Program(t, "nft")
-	seed := chaosSeedOf()
+	seed := chaosSeedOf(t)
 	var o outcomes
 	defer func() { t.Logf("\n%s", o.table()) }()
 	if *chaosFor > 0 {

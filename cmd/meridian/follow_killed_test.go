@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"meridian/internal/testseed"
 )
 
 var followKills = flag.Int("follow-kills", 8, "how often TestFollowerAndRecorderThatAreKilledGoOn kills the follower")
@@ -93,9 +94,7 @@ func (v *viewing) numbers(t *testing.T) (numbers []int) {
 // TestFollowerAndRecorderThatAreKilledGoOn kills the follower at random instants while a program emits numbered events, and the
 // recorder at every fourth of them: in the end the page shows every number once.
 func TestFollowerAndRecorderThatAreKilledGoOn(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := testseed.New(t)
 	dir := t.TempDir()
 	rings, trace, index := filepath.Join(dir, "rings"), filepath.Join(dir, "trace"), filepath.Join(dir, "index")
 	if err := os.Mkdir(rings, 0o700); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"meridian/internal/pipeline"
 	"meridian/internal/pipeline/input"
+	"meridian/internal/testseed"
 )
 
 // TestInAnyWorldTheTruthLiesWithinTheBounds makes random worlds of hosts with linear clocks, in which every host talks to
@@ -59,7 +60,7 @@ func holdsIn(ctx context.Context, w *world, split bool, directory string) error 
 
 // checkWorlds runs a check in random worlds, each with its captures in a directory of its own.
 func checkWorlds(t *testing.T, check func(r *rapid.T, w *world, description, directory string)) {
-	rapid.Check(t, func(r *rapid.T) {
+	testseed.Check(t, func(r *rapid.T) {
 		description, directory := drawWorld(r), t.TempDir()
 		w, err := newWorld(description, directory)
 		if err != nil {

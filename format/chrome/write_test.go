@@ -13,6 +13,7 @@ import (
 
 	"meridian/clock"
 	"meridian/internal/eventtest"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -157,7 +158,7 @@ func TestTimelineBeforeTheEpochKeepsItsTimes(t *testing.T) {
 }
 
 func TestAnyTextIsQuotedAsJSON(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testseed.Check(t, func(rt *rapid.T) {
 		raw := rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(rt, "bytes")
 		var got string
 		if err := json.Unmarshal(appendText(nil, raw), &got); err != nil {

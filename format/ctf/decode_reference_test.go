@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -294,7 +295,7 @@ func TestAnyTypeIsDecodedAsTheSpecificationTellsIt(t *testing.T) {
 		}
 	}
 	for range 20 {
-		rapid.Check(t, check)
+		testseed.Check(t, check)
 	}
 	if decoded < drawn/4 {
 		t.Errorf("only %d of %d drawn types had enough data", decoded, drawn)

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -22,7 +23,7 @@ func bit(data []byte, at uint64, big bool) uint64 {
 }
 
 func TestIntegersAreReadAsTheirBitsStand(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		data := rapid.SliceOfN(rapid.Byte(), 9, 24).Draw(t, "data")
 		width := rapid.IntRange(1, 64).Draw(t, "width")
 		pos := uint64(rapid.IntRange(0, len(data)*8-width).Draw(t, "pos"))

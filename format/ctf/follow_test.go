@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -200,7 +201,7 @@ func TestFollowerReturnsTheOfflineEventsOfAnyGrowth(t *testing.T) {
 		streams = append(streams, data)
 	}
 	want := offlineLines(t, writeTrace(t, smallTSDL, streams...))
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		parent, err := os.MkdirTemp("", "grow")
 		if err != nil {
 			t.Fatal(err)

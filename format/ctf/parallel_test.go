@@ -2,11 +2,11 @@ package ctf
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
 
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -21,9 +21,7 @@ func readStream(r *Reader) []string {
 
 func TestReadersSideBySideFindWhatReadersInTurnFind(t *testing.T) {
 	m := metadataOf(t, smallTSDL)
-	seed := rand.Uint64()
-	random := rand.New(rand.NewPCG(seed, 0))
-	t.Logf("seed %d", seed)
+	random := testseed.New(t)
 	for round := range 20 {
 		var streams [][]byte
 		for cpu := range 4 {
@@ -42,7 +40,7 @@ func TestReadersSideBySideFindWhatReadersInTurnFind(t *testing.T) {
 			var w trace.Warnings
 			tr, err := Open(dir, &w)
 			if err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
+				t.Fatal(err)
 			}
 			defer tr.Close()
 			events = make([][]string, len(tr.Streams))
@@ -64,11 +62,11 @@ func TestReadersSideBySideFindWhatReadersInTurnFind(t *testing.T) {
 		got, tally, warnings := read(true)
 		for i := range want {
 			if !slices.Equal(got[i], want[i]) {
-				t.Fatalf("seed %d, round %d, stream %d: other events side by side", seed, round, i)
+				t.Fatalf("round %d, stream %d: other events side by side", round, i)
 			}
 		}
 		if tally != wantTally || !slices.Equal(warnings, wantWarnings) {
-			t.Fatalf("seed %d, round %d: %+v %q, in turn %+v %q", seed, round, tally, warnings, wantTally, wantWarnings)
+			t.Fatalf("round %d: %+v %q, in turn %+v %q", round, tally, warnings, wantTally, wantWarnings)
 		}
 	}
 }

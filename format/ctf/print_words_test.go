@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"meridian/internal/testseed"
 	"meridian/trace"
 	"pgregory.net/rapid"
 )
@@ -23,7 +24,7 @@ func TestMetadataOfMovedWordsIsPrintedSo(t *testing.T) {
 	for _, text := range writtenByHand {
 		seeds = append(seeds, tsdlWords.FindAllString(text, -1))
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		stretch := func(words []string) (from, to int) {
 			from = rapid.IntRange(0, len(words)-1).Draw(t, "from")
 			return from, min(len(words), from+rapid.IntRange(1, 40).Draw(t, "length"))

@@ -13,6 +13,7 @@ import (
 
 	"meridian/clock"
 	"meridian/internal/eventtest"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -105,7 +106,7 @@ func readPackets(t testing.TB, dir string) (all []string) {
 
 func TestPacketsAreReadBackInTheirOrderWhereverTheyEnd(t *testing.T) {
 	dir, n := t.TempDir(), 0
-	rapid.Check(t, func(rt *rapid.T) {
+	testseed.Check(t, func(rt *rapid.T) {
 		l := drawTimeline(rt, 0)
 		l.records[0].Time = max(l.records[0].Time, 0) // the clock begins in the second of the first
 		for i := range l.records {

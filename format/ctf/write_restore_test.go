@@ -14,6 +14,7 @@ import (
 	"meridian/clock"
 	"meridian/internal/eventtest"
 	"meridian/internal/filetest"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -130,7 +131,7 @@ func (l *timeline) lines() []string {
 func TestWhatIsWrittenIsReadBack(t *testing.T) {
 	dir := t.TempDir()
 	n := 0
-	rapid.Check(t, func(rt *rapid.T) {
+	testseed.Check(t, func(rt *rapid.T) {
 		l := drawTimeline(rt, 0)
 		n++
 		at := filepath.Join(dir, fmt.Sprint(n))

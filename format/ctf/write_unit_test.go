@@ -3,18 +3,16 @@ package ctf
 import (
 	"bytes"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
 // TestPacketsThatAreFlushedEarlyShareAPageAndCrossNone writes events of random sizes with random flushes between them.
 func TestPacketsThatAreFlushedEarlyShareAPageAndCrossNone(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := testseed.New(t)
 	const page, unit = 4096, 256
 	m := usualMetadata()
 	m.Streams[0].Events = []EventClass{{Name: "e", Payload: structType(Field{"s", kindType(CString)})}}

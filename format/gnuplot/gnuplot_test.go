@@ -17,6 +17,7 @@ import (
 	"meridian/clock"
 	"meridian/internal/eventtest"
 	"meridian/internal/testneed"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -138,7 +139,7 @@ func TestManyEventsAreThinnedAndTheTitleSaysSo(t *testing.T) {
 }
 
 func TestThinningLeavesNoRowAndNoBusyTimeOut(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		gaps := rapid.SliceOfN(rapid.Int64Range(0, 1000), 2, 200).Draw(t, "gaps")
 		quantum := rapid.Int64Range(1, 3000).Draw(t, "quantum")
 		var all []slice

@@ -10,6 +10,7 @@ import (
 
 	"meridian/clock"
 	"meridian/internal/eventtest"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -32,7 +33,7 @@ func TestLineHasWhatIsKnownOfTheEventAndNothingElse(t *testing.T) {
 }
 
 func TestEveryLineIsOneJSONObjectWithTheEventsNamesAndTimes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		l, events := eventtest.Draw(t)
 		lines := strings.SplitAfter(write(t, l, events), "\n")
 		if len(lines) != len(events)+1 {
@@ -85,7 +86,7 @@ func TestAddressesAreWrittenAsAddresses(t *testing.T) {
 
 // TestALineIsTheSameWhateverWasWrittenBefore renames rows, hosts and classes between events, as a schema that grows may.
 func TestALineIsTheSameWhateverWasWrittenBefore(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		l, events := eventtest.Draw(t)
 		var got, want strings.Builder
 		w, err := NewWriter(&got, l)

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -181,7 +182,7 @@ func byNames(l *trace.List) map[string][]trace.Message {
 
 func TestWrittenMessagesReadBackExactly(t *testing.T) {
 	stamp := rapid.Int64Range(1-clock.Limit, clock.Limit-1)
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		l := &trace.List{File: "m.txt"}
 		l.Hosts = rapid.SliceOfNDistinct(rapid.StringMatching(`[!-"$-~é世]{1,8}`), 2, 6, rapid.ID[string]).Draw(t, "hosts")
 		for range rapid.IntRange(1, 5).Draw(t, "channels") {

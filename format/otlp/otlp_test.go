@@ -23,6 +23,7 @@ import (
 	"meridian/clock"
 	"meridian/internal/eventtest"
 	"meridian/internal/fuzztest"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -197,7 +198,7 @@ func TestEveryWayOfWritingSaysTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		d := data(t)
 		wire, err := proto.Marshal(d)
 		if err != nil {

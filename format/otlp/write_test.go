@@ -15,6 +15,7 @@ import (
 	v1 "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"meridian/internal/eventtest"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -34,7 +35,7 @@ func whole(t eventtest.Fataler, dir string, content []byte) (*v1.TracesData, []s
 
 func TestWhatIsWrittenIsReadBackWhole(t *testing.T) {
 	dir := t.TempDir()
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		d := data(t)
 		before := proto.CloneOf(d)
 		wire, err := proto.Marshal(d)

@@ -15,6 +15,7 @@ import (
 	"meridian/clock"
 	"meridian/format/internal/table"
 	"meridian/internal/eventtest"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -53,7 +54,7 @@ func read(t interface{ Fatal(...any) }, file []byte) (*parquet.File, [][]parquet
 }
 
 func TestAnyRecordComesBack(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		l, records := eventtest.Draw(t)
 		f, rows := read(t, write(t, l, records, Options{}))
 		if len(rows) != len(records) {

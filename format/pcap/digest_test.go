@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -91,7 +92,7 @@ func TestDigestIsFixed(t *testing.T) {
 
 func TestDigestIsNeverZeroAndSpreads(t *testing.T) {
 	seen := make(map[uint32]string)
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		content := rapid.SliceOfN(rapid.Byte(), 0, 32).Draw(t, "content")
 		d := digest(0, content)
 		if d == 0 {

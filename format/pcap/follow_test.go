@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -80,7 +81,7 @@ func TestFollowerReturnsTheOfflineFramesOfAnyGrowth(t *testing.T) {
 		}
 		wantCapture[name] = c
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom(names).Draw(t, "file")
 		data := files[name]
 		path := filepath.Join(dir, "growing")

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -122,7 +123,7 @@ func exactTime(count uint64, resolution byte, offset int64) (clock.HostTime, boo
 }
 
 func TestStampsOfEveryUnitAreExact(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		resolution := rapid.Byte().Draw(t, "resolution")
 		count := rapid.Uint64().Draw(t, "count") >> rapid.IntRange(0, 63).Draw(t, "shift")
 		offset := rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(-5e9, 5e9), rapid.Int64()).Draw(t, "offset")
@@ -147,7 +148,7 @@ func withinReach(count uint64, resolution byte, offset int64) bool {
 
 // A count stands for all instants until the next one. In whole ns, all of them are within the step of its stamp.
 func TestEveryInstantOfACountIsWithinTheResolution(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		shift := rapid.IntRange(0, 39).Draw(t, "shift")
 		u := newUnit(0x80 | byte(shift))
 		count := rapid.Uint64Range(0, 1<<(shift+20)).Draw(t, "count")

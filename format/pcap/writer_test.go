@@ -13,11 +13,12 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
 func TestWhatIsWrittenIsReadAgain(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		offset := rapid.SampledFrom([]int64{0, -100, 50}).Draw(t, "offset")
 		ifaces := []WriterInterface{
 			{Name: "web", LinkType: 1, SnapLength: 96},

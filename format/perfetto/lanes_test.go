@@ -9,6 +9,7 @@ import (
 
 	"meridian/clock"
 	"meridian/internal/eventtest"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -124,7 +125,7 @@ func TestEndsWithoutBeginAndBeginsWithoutEndAreCounted(t *testing.T) {
 // TestEverySliceIsDrawnFromItsBeginToItsEnd holds for slices that overlap as they like, and whatever part of them the
 // writer sees at once.
 func TestEverySliceIsDrawnFromItsBeginToItsEnd(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testseed.Check(t, func(rt *rapid.T) {
 		s := newStory()
 		rows := []int{s.Row("h", "one", trace.Thread, 1, -1), s.Row("h", "two", trace.Thread, 2, -1)}
 		s.Class("return", eventtest.Field("status", trace.Int))

@@ -16,6 +16,7 @@ import (
 	"meridian/clock"
 	"meridian/internal/eventtest"
 	"meridian/internal/filetest"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -192,7 +193,7 @@ func TestAMessageWhoseArrivalNeverComesDoesNotHoldTheRestForEver(t *testing.T) {
 }
 
 func TestAnyRecordsAreATraceThatParses(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		l, records := eventtest.Draw(t)
 		origin := clock.TimelineTime(rapid.Int64Range(-1e18, 1e18).Draw(t, "origin"))
 		open := make(map[[3]int]int)

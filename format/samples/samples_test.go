@@ -12,6 +12,7 @@ import (
 
 	"meridian/clock"
 	"meridian/internal/fuzztest"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -84,7 +85,7 @@ func TestAFailingReaderIsAnErrorWithItsLine(t *testing.T) {
 
 func TestWrittenSamplesReadBackExactly(t *testing.T) {
 	stamp := rapid.Int64Range(1-clock.Limit, clock.Limit-1)
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		hosts := rapid.SliceOfNDistinct(rapid.StringMatching(`[!-"$-~é世]{1,8}`), 1, 4, rapid.ID[string]).Draw(t, "hosts")
 		var list []trace.Sample
 		for i := range hosts { // in order of appearance

@@ -19,6 +19,7 @@ import (
 	"meridian/format/ctf"
 	"meridian/format/ctf/ctftest"
 	"meridian/internal/eventtest"
+	"meridian/internal/testseed"
 	"meridian/sensor"
 	"meridian/sensor/ring"
 	"meridian/trace"
@@ -60,7 +61,7 @@ func simple() *trace.Schema {
 
 func TestReadersFindWhatWasWrittenEachFromTheOldest(t *testing.T) {
 	dir, n := t.TempDir(), 0
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		schema, events := eventtest.Draw(t)
 		n++
 		path := filepath.Join(dir, fmt.Sprint(n))

@@ -10,6 +10,7 @@ import (
 
 	"meridian/clock"
 	"meridian/internal/eventtest"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -42,7 +43,7 @@ func TestLinesSayInstantBoundPlaceEventAndFields(t *testing.T) {
 }
 
 func TestNoFieldForgesALineOrReachesTheTerminal(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		l, events := eventtest.Draw(t)
 		got := write(t, l, events)
 		if n := strings.Count(got, "\n"); n != len(events) {

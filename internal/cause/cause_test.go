@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"meridian/internal/testseed"
 )
 
 // drawModel makes a model of any messages, slices and spans, most of which make no sense together.
@@ -61,7 +63,7 @@ func drawModel(t *rapid.T) *Model {
 
 func TestPiecesFollowEachOtherAndSumToTheRequest(t *testing.T) {
 	walked := 0
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		m := drawModel(t)
 		list := m.Requests()
 		p := NewPaths(m, list)
@@ -95,7 +97,7 @@ func checkPath(t *rapid.T, pieces []Piece, from, to int64) {
 }
 
 func TestTheDeepestSliceNamesEachInstant(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		var list []Slice
 		for i := range rapid.IntRange(0, 12).Draw(t, "slices") {
 			b := rapid.Int64Range(-10, 40).Draw(t, "begin")
@@ -284,7 +286,7 @@ func TestPlantedCausesAreNamedOrUndecidedAndNeverSilentlyWrong(t *testing.T) {
 
 func TestWiderBoundsNeverDecideWhatWasOpen(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		w := newWorld(rapid.Uint64Range(1, 50).Draw(t, "seed"), 60, rapid.Int64Range(0, 1_000_000).Draw(t, "bound"))
 		list := slices.DeleteFunc(w.m.Requests(), func(r Request) bool { return r.Client != 0 })
 		p := NewPaths(w.m, list)
@@ -325,7 +327,7 @@ func TestWiderBoundsNeverDecideWhatWasOpen(t *testing.T) {
 }
 
 func TestTheWaysOfAnExchangeHoldTheTruth(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		bound := rapid.Int64Range(0, 500).Draw(t, "bound")
 		least := rapid.Int64Range(0, 50).Draw(t, "least")
 		d1, d2 := least+rapid.Int64Range(0, 300).Draw(t, "there"), least+rapid.Int64Range(0, 300).Draw(t, "back")

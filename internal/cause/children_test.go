@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"meridian/internal/testseed"
 )
 
 func TestChildrenAreTheSlicesThatNameTheirParent(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		m := drawModel(t)
 		list := m.Requests()
 		want := make(map[Span][]child)
@@ -45,7 +47,7 @@ func TestChildrenAreTheSlicesThatNameTheirParent(t *testing.T) {
 }
 
 func TestRequestsOfSpansAreTheSlicesThatMessagesBeginAndEnd(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		m := drawModel(t)
 		list := m.Requests()
 		if !slices.IsSortedFunc(list, func(a, b Request) int { return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.Event, b.Event)) }) {

@@ -4,10 +4,12 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"meridian/internal/testseed"
 )
 
 func TestNoPieceOnAHostIsShownShorterThanNothing(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		var pieces []Piece
 		at := int64(100)
 		for range rapid.IntRange(1, 12).Draw(t, "pieces") {

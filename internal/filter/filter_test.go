@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -306,7 +307,7 @@ func TestPatternsAreTheShells(t *testing.T) {
 
 // TestPairsAreThoseOfBruteForce holds pairs with unique keys against a search through all events.
 func TestPairsAreThoseOfBruteForce(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 30).Draw(t, "events")
 		var records []*trace.TimelineEvent
 		at := clock.HostTime(0)

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -91,7 +92,7 @@ func TestTheOrderOfAPairIsThatOfTheViewer(t *testing.T) {
 // Whatever the clocks truly showed: an order that is said to be certain is the true one, and so is the interval of a
 // duration. Two clocks that wander within their bounds stamp two instants, cut down to their steps.
 func TestACertainOrderIsTheTrueOneWhateverTheStep(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		type host struct {
 			step         int64
 			below, above clock.TimelineTime

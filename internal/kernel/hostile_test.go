@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -41,7 +42,7 @@ func TestNoTraceMakesItPanicOrLeavesSlicesOpen(t *testing.T) {
 		"sched_process_exec", "sched_process_exit", "a_start", "a_end", "sched_wakeup"}
 	fields := []string{"cpu_id", "tid", "prev_tid", "next_tid", "next_comm", "prev_comm", "irq", "vec", "name", "pid", "child_tid", "child_pid", "filename",
 		"vtid", "vpid", "procname", "saddr", "daddr", "seq", "ack_seq", "flags", "network_header", "skbaddr"}
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		z := new(script).cpus(rapid.IntRange(0, 2).Draw(t, "processors"))
 		for range rapid.IntRange(1, 6).Draw(t, "classes") {
 			c := trace.Class{Name: rapid.SampledFrom(names).Draw(t, "class"), Context: rapid.IntRange(-1, 9).Draw(t, "context")}

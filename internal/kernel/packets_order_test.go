@@ -6,12 +6,13 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
 func TestPacketsComeInTheOrderOfTheirTimesWhateverWasWrittenLate(t *testing.T) {
 	a, b := endpoints()
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 400).Draw(t, "events")
 		late := rapid.Int64Range(0, 100).Draw(t, "late") // as many packets as an event is late at most
 		var z script

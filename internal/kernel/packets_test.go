@@ -12,6 +12,7 @@ import (
 
 	"meridian/clock"
 	"meridian/format/pcap"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -171,7 +172,7 @@ func TestPacketOfTheKernelIsThatOfACaptureFile(t *testing.T) {
 		{"separate headers", (*segment).separate, false},
 	} {
 		t.Run(version.name, func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) {
+			testseed.Check(t, func(t *rapid.T) {
 				g := drawSegment(t, version.six)
 				want, flow := g.asCaptured()
 				for from, name := range map[trace.Direction]string{trace.Sent: "net_dev_queue", trace.Received: "net_if_receive_skb"} {

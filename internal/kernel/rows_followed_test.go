@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 )
 
 // switchOf is switchTo where only some threads are followed.
@@ -57,7 +58,7 @@ func TestWhoIsNotFollowedIsNotDrawnRunning(t *testing.T) {
 
 // TestFollowedThreadsHaveTheRowsThatTheyHaveAmongAll takes away of any schedule what a recorder does that follows some threads.
 func TestFollowedThreadsHaveTheRowsThatTheyHaveAmongAll(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		var all, some script
 		all.cpus(2)
 		some.cpus(2)

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -384,7 +385,7 @@ func TestAPollOfNoDeviceHasARowWithAName(t *testing.T) {
 func TestWhateverIsLostSlicesEndOnceAndInTheirRows(t *testing.T) {
 	names := []string{"irq_handler_entry", "irq_handler_exit", "softirq_entry", "softirq_exit", "syscall_entry_read", "syscall_exit_read",
 		"work_start", "work_end", "sched_wakeup", "sched_process_exit", "sched_process_free", "sched_process_fork", "kmem_kfree"}
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		var z script
 		z.cpus(2)
 		var switched int

@@ -2,12 +2,11 @@ package live
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
-	"time"
 
 	"meridian/format/ctf"
 	"meridian/internal/retention"
+	"meridian/internal/testseed"
 )
 
 // keptTrace models a recorder that keeps the latest files, and of the events that tell of drops the latest as well.
@@ -47,9 +46,7 @@ func (k *keptTrace) write(events uint64, keep, maxTold int) (gone *keptFile) {
 // TestEventsThatWereDroppedUnreadAreCountedExactly lets a follower look at a trace at random instants, with the truth kept beside it.
 // The follower may be so late that events which tell of drops are gone as well.
 func TestEventsThatWereDroppedUnreadAreCountedExactly(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Log("seed", seed)
-	random := rand.New(rand.NewPCG(seed, 1))
+	random := testseed.New(t)
 	lost, complete := 0, 0
 	for range 200 {
 		k, d := new(keptTrace), new(dropped)

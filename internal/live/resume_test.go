@@ -10,6 +10,7 @@ import (
 
 	"meridian/internal/show/index"
 	"meridian/internal/show/view"
+	"meridian/internal/testseed"
 	"meridian/order"
 	"meridian/trace"
 )
@@ -66,7 +67,7 @@ func TestFollowerThatIsKilledGoesOnWithNothingTwiceAndNothingMissing(t *testing.
 	for i := range hosts {
 		written[i] = hosts[i].write(t, base)
 	}
-	rapid.Check(t, func(r *rapid.T) {
+	testseed.Check(t, func(r *rapid.T) {
 		dir := t.TempDir()
 		k := &killedViewer{t: r, dir: dir, now: time.Unix(5, 0)}
 		var inputs []Input

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/match"
 	"meridian/trace"
 )
@@ -15,7 +16,7 @@ import (
 // TestTagsThatComeOneByOneGiveTheMessagesOfTheWholeTrace draws ends in any order of arrival: keys whose ends all come within the time to
 // settle give what match.Tagged gives.
 func TestTagsThatComeOneByOneGiveTheMessagesOfTheWholeTrace(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		const clocks, settle, lifetime = 3, 10, 50
 		marks := make([]*trace.Marks, clocks)
 		for i := range marks {

@@ -14,6 +14,7 @@ import (
 
 	"meridian/clock"
 	"meridian/internal/sim"
+	"meridian/internal/testseed"
 )
 
 // captureOf writes a capture file by the format's description.
@@ -36,7 +37,7 @@ func captureOf(order binary.AppendByteOrder, magic uint32, unit int64, stamps []
 
 func TestWarpShowsTheClockAtEachInstantAndKeepsAllElse(t *testing.T) {
 	dir := t.TempDir()
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		start := clock.TimelineTime(rapid.Int64Range(1e18, 4e18).Draw(t, "start"))
 		wrong := sim.Clock{
 			Origin:   start,

@@ -20,6 +20,7 @@ import (
 	"meridian/internal/pipeline/input"
 	"meridian/internal/show"
 	"meridian/internal/sim"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -106,7 +107,7 @@ func aligned(t *rapid.T, directory string, p *trace.Problem, o pipeline.Options)
 
 func TestReportHasAllThatTheDesignPromises(t *testing.T) {
 	directory := t.TempDir()
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		traffic := scenario(t)
 		problem, _ := traffic.Generate()
 		o := pipeline.Options{}
@@ -221,7 +222,7 @@ func integer(t *rapid.T, value any) int64 {
 func TestTruthLiesWithinTheReportedBoundsWhileClocksAreLinear(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		traffic := scenario(t)
 		problem, _ := traffic.Generate()
 		outcome, _ := aligned(t, directory, &problem, pipeline.Options{})

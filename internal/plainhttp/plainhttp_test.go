@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/internal/fuzztest"
+	"meridian/internal/testseed"
 )
 
 // piece is bytes that went one way.
@@ -133,7 +134,7 @@ func TestAllRequestsAndResponsesAreNamedHoweverSegmentsFall(t *testing.T) {
 	t.Parallel()
 	for _, two := range []bool{false, true} {
 		wire, truth := exchange(t, two)
-		rapid.Check(t, func(t *rapid.T) {
+		testseed.Check(t, func(t *rapid.T) {
 			var x Connections
 			var got []string
 			ends := 0
@@ -164,7 +165,7 @@ func TestWhatWasNotCapturedIsNeverNamedWrongly(t *testing.T) {
 	for _, two := range []bool{false, true} {
 		wire, truth := exchange(t, two)
 		named := 0
-		rapid.Check(t, func(t *rapid.T) {
+		testseed.Check(t, func(t *rapid.T) {
 			var x Connections
 			left := truth
 			snap := rapid.IntRange(1, 400).Draw(t, "snap length")
@@ -193,7 +194,7 @@ func TestWhatWasNotCapturedIsNeverNamedWrongly(t *testing.T) {
 
 func TestItemsAreReadAsTheyAreWritten(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		var items []Item
 		for range rapid.IntRange(0, 5).Draw(t, "items") {
 			i := Item{Stream: rapid.Uint32Range(0, 1<<31-1).Draw(t, "stream"), What: What(rapid.IntRange(0, int(Interim)).Draw(t, "what"))}

@@ -13,10 +13,11 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 )
 
 func TestAnswersCarryWhatTheServerStamped(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		r := reply{
 			number:   rapid.Uint32().Draw(t, "number"),
 			received: Stamp{Time: clock.HostTime(rapid.Int64Range(-1<<60, 1<<60).Draw(t, "T2")), Error: rapid.Int64Range(0, math.MaxInt32).Draw(t, "error"), Kind: Kernel},
@@ -120,7 +121,7 @@ func TestKeysOfOthersAreRefused(t *testing.T) {
 
 // A set remembers all numbers; the window must agree with it as far as it reaches, and must never take a number twice.
 func TestNumbersAreTakenOnce(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		var w window
 		known, greatest := map[uint32]bool{}, uint32(0)
 		for range 200 {

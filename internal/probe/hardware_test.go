@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 )
 
 // scriptedPHC is 37 s ahead of REALTIME and runs fast by a rate; each reading takes a random while.
@@ -35,8 +36,7 @@ func (p *scriptedPHC) Read() (phc, before, after int64, err error) {
 func (p *scriptedPHC) Close() error { return nil }
 
 func TestStampsOfInterfacesAreLedBackWithinTheirErrors(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testseed.Seed(t)
 	for _, rate := range []float64{0, 3e-5, -1e-4, 9e-4} {
 		p := &scriptedPHC{wall: 1e18, rate: rate, rng: rand.New(rand.NewPCG(seed, 1))}
 		h := &hardware{phc: p}

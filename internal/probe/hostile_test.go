@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"meridian/internal/testseed"
 )
 
 // relay stands between a client and a server and keeps what the client sent.
@@ -62,9 +64,7 @@ func (r *relay) stop(t *testing.T) {
 var forged = flag.Int("forged", 20_000, "how many hostile datagrams are sent")
 
 func TestHostileDatagramsGetNoAnswerAndLeaveNoState(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := testseed.New(t)
 	key := NewKey()
 	s, err := Listen(t.Context(), "127.0.0.1:0", Options{Key: key})
 	if err != nil {

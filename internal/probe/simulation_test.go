@@ -14,11 +14,12 @@ import (
 	"time"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 )
 
 var (
 	schedules = flag.Int("schedules", 300, "schedules of TestNoScheduleBreaksWhatProbesPromise")
-	firstSeed = flag.Uint64("seed", 1, "of its first schedule")
+	firstSeed = flag.Uint64("seed", testseed.First(1), "of its first schedule")
 )
 
 // simulatedClock is the clocks of a machine in virtual time. REALTIME may be set; the free clock is what the others are judged by.

@@ -4,11 +4,12 @@ import (
 	"testing"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"pgregory.net/rapid"
 )
 
 func TestStampsByAnotherReadingHoldTheTruth(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		truth := rapid.Int64Range(1e18, 2e18).Draw(t, "free clock")
 		off := rapid.Int64Range(0, 500).Draw(t, "error")
 		s := Stamp{Time: hostTime(truth + rapid.Int64Range(-off, off).Draw(t, "off by")), Error: off, Kind: Kernel, Wall: hostTime(truth + 5_000_000)}

@@ -6,12 +6,13 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 )
 
 // A clock is set again and again while packets come; each step is seen a little later. Whatever the stamps say, each
 // packet is led back to its instant.
 func TestStepsOfTheClockMoveNoPacket(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		var line Line
 		const start = clock.HostTime(1e15)
 		now, realtime := start, int64(clock.HostTime(1.7e18)-start)

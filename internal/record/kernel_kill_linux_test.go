@@ -3,7 +3,6 @@ package record
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"meridian/internal/record/kernel"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -128,9 +128,7 @@ func (d *numbered) readNumbers(t *testing.T, dir string) (found map[int]int, eve
 func TestKernelEventsOfAKilledRecorderAreReadable(t *testing.T) {
 	probe, _ := kernelRecorder(t, kernel.Options{Groups: kernel.Net}, nil)
 	probe.Close()
-	seed := uint64(time.Now().UnixNano())
-	t.Log("seed", seed)
-	random := rand.New(rand.NewPCG(seed, 6))
+	random := testseed.New(t)
 	rings, dir := t.TempDir(), filepath.Join(t.TempDir(), "trace")
 	d := numberedDatagrams(t)
 	next := 0

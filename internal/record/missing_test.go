@@ -11,15 +11,14 @@ import (
 
 	"meridian/clock"
 	"meridian/internal/retention"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
 // TestACopyKnowsWhatItLacksOfWhatWasDropped copies files while their chunks come and go, some of them not or in part, as an agent does whose
 // servers are away. What a reader of the copy finds and what the copy lacks is all there was.
 func TestACopyKnowsWhatItLacksOfWhatWasDropped(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Log("seed", seed)
-	random := rand.New(rand.NewPCG(seed, 8))
+	random := testseed.New(t)
 	for _, c := range []struct {
 		events int
 		known  bool // each chunk that was dropped is named by an event that is left

@@ -11,10 +11,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 	"unsafe"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/sensor/ring"
 	"meridian/trace"
 )
@@ -146,9 +146,7 @@ func recordTexts(t *testing.T, random *rand.Rand, dir, rings string, x *texts, s
 // A packet crosses into another page only for the sake of one event. Each packet tells exactly what the file has up to it: whatever
 // a kill leaves of the file, cut at any page, is whole, and the next recorder adds just what is missing.
 func TestPacketsOfARingLieWithinPages(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Log("seed", seed)
-	random := rand.New(rand.NewPCG(seed, 1))
+	random := testseed.New(t)
 	for name, size := range map[string]func() int{
 		"small":  func() int { return 13 + random.IntN(60) },
 		"middle": func() int { return 13 + random.IntN(2500) },

@@ -12,11 +12,12 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 )
 
 // TestStampsLieOnTheLineThroughTheReadingsAroundThem holds lines against exact arithmetic.
 func TestStampsLieOnTheLineThroughTheReadingsAroundThem(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		hz := rapid.Uint64Range(1_000_000, 6_000_000_000).Draw(t, "hz")
 		k := knot{rapid.Uint64Range(1<<20, 1<<60).Draw(t, "counter"), rapid.Int64Range(1, 1<<60).Draw(t, "ns")}
 		knots := []knot{k}

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
-	"math/rand/v2"
 	"net/netip"
 	"strings"
 	"testing"
+
+	"meridian/internal/testseed"
 )
 
 // Addresses whose bytes are found nowhere else in the packets below.
@@ -114,9 +115,10 @@ func TestHeadersStayReadable(t *testing.T) {
 
 func TestAnAddressIsReplacedByTheSameOneWithinARunAndByAnotherInTheNext(t *testing.T) {
 	r, other := New(), New()
+	random := testseed.New(t)
 	seen := make(map[netip.Addr]bool)
 	for range 20_000 {
-		a := netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, rand.Uint32())))
+		a := netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, random.Uint32())))
 		x := r.Addr(a)
 		if x != r.Addr(a) || !x.Is4() || names4(a) != names4(x) {
 			t.Fatalf("%v becomes %v", a, x)

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -90,7 +91,7 @@ func same(a, b *trace.Capture) bool {
 
 func TestWhatIsReadEqualsWhatWasWrittenInEveryField(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		c := anyCapture(t)
 		c.File = strings.ToValidUTF8(c.File, "?")
 		for i := range c.Interfaces {

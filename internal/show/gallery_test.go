@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -155,7 +156,7 @@ func TestSelectedMessagesKeepTheEdgeOfTheCorridor(t *testing.T) {
 }
 
 func TestStraightenedLineStaysWithinItsPixels(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		heights := rapid.SliceOfN(rapid.Float64Range(-50, 50), 0, 60).Draw(t, "heights")
 		within := rapid.Float64Range(0, 20).Draw(t, "within")
 		var points []point

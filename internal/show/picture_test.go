@@ -16,6 +16,7 @@ import (
 
 	"meridian/clock"
 	"meridian/internal/testneed"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -58,7 +59,7 @@ func pixelsOf(img *image.RGBA, c color.NRGBA) (n int) {
 }
 
 func TestTimelinePicturesAreWholeWhateverTheNamesAndTheData(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		l, records := pictureScene(rapid.IntRange(1, 4).Draw(t, "hosts"), rapid.IntRange(0, 12).Draw(t, "n"), func(s string) string {
 			return rapid.SampledFrom([]string{s, hostile, "", strings.Repeat("界", 300)}).Draw(t, "name")
 		})
@@ -207,7 +208,7 @@ func TestARowIsNoMoreThanItsColumns(t *testing.T) {
 }
 
 func TestSlicesOfOneLevelDoNotOverlap(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		l, _ := oneRow()
 		p, _ := NewPicture(io.Discard, l, PictureOptions{First: 0, Last: 100_000})
 		for ns := range rapid.Int64Range(1, 300).Draw(t, "n") {
@@ -247,7 +248,7 @@ func TestRowsThatAreTooManyAreForgottenButCounted(t *testing.T) {
 }
 
 func TestALineHasAsMuchInkAsItsLengthTimesItsWidth(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		place := rapid.Float64Range(20, 180)
 		x0, y0, x1, y1 := place.Draw(t, "x0"), place.Draw(t, "y0"), place.Draw(t, "x1"), place.Draw(t, "y1")
 		width := rapid.Float64Range(0.5, 6).Draw(t, "width")

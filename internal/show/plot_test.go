@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -59,7 +60,7 @@ func checkSVG(t interface {
 }
 
 func TestPicturesAreWholeWhateverTheNamesAndTheData(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		instant := rapid.OneOf(rapid.Int64Range(0, 1000), rapid.Int64Range(-clock.Limit, clock.Limit))
 		message := rapid.Custom(func(t *rapid.T) trace.Message {
 			return trace.Message{Sent: clock.HostTime(instant.Draw(t, "sent")), Received: clock.HostTime(instant.Draw(t, "received"))}
@@ -139,7 +140,7 @@ func TestBentEstimateHasASecondPanel(t *testing.T) {
 }
 
 func TestHullHasEveryPointOnItsOneSideAndCornersOfThePoints(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		coordinate := rapid.Map(rapid.Int64Range(-20, 20), func(v int64) float64 { return float64(v) })
 		points := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) point {
 			return point{coordinate.Draw(t, "x"), coordinate.Draw(t, "y")}
@@ -204,7 +205,7 @@ func TestThinningKeepsTheEdgeOfEveryColumn(t *testing.T) {
 }
 
 func TestTicksAreRoundAndWithinTheAxis(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		low := rapid.Float64Range(-1e15, 1e15).Draw(t, "low")
 		v := interval{low, low + math.Pow(10, rapid.Float64Range(0.31, 15).Draw(t, "span"))}
 		for _, units := range [][]unit{delayUnits, timeUnits} {

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 )
 
 // clocks draws clocks of every kind at every epoch from 1970 to 2100.
@@ -34,7 +35,7 @@ func clocks(t *rapid.T) (c Clock, near clock.TimelineTime) {
 }
 
 func TestClockNeverRunsBackwards(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		c, at := clocks(t)
 		before := c.At(at)
 		for i := range 100 {
@@ -48,7 +49,7 @@ func TestClockNeverRunsBackwards(t *testing.T) {
 }
 
 func TestInverseFindsTheInstantOfAStamp(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		c, at := clocks(t)
 		stamp := c.At(at)
 		back := c.Inverse(stamp)
@@ -59,7 +60,7 @@ func TestInverseFindsTheInstantOfAStamp(t *testing.T) {
 }
 
 func TestInverseIsTheFirstInstantThatShowsTheStamp(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		c, at := clocks(t)
 		stamp := c.At(at) + clock.HostTime(rapid.Int64Range(-5, 5).Draw(t, "step"))
 		first := c.Inverse(stamp)
@@ -88,7 +89,7 @@ func TestStepsSetTheClockByWhatTheySay(t *testing.T) {
 }
 
 func TestInverseOfSteppingClockIsTheFirstInstantThatShowsTheStamp(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		c := Clock{SkewPPM: rapid.Float64Range(-2e5, 2e5).Draw(t, "skew"), OffsetNs: rapid.Int64Range(-50, 50).Draw(t, "offset")}
 		at := clock.TimelineTime(0)
 		for range rapid.IntRange(0, 5).Draw(t, "steps") {
@@ -110,7 +111,7 @@ func TestInverseOfSteppingClockIsTheFirstInstantThatShowsTheStamp(t *testing.T) 
 }
 
 func TestLinearClockIsExactAtAnyEpoch(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		// A skew of a whole number of ppb has an exact reading in rationals.
 		ppb := rapid.Int64Range(-500_000, 500_000).Draw(t, "ppb")
 		c := Clock{

@@ -5,10 +5,12 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"meridian/internal/testseed"
 )
 
 func TestTopologiesJoinAllHostsByTheLinksTheyNeed(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		s := Scenario{Hosts: rapid.IntRange(2, 40).Draw(t, "hosts"), Seed: rapid.Uint64().Draw(t, "seed")}
 		s.Topology = rapid.SampledFrom(Topologies()[1:]).Draw(t, "topology")
 		n := s.Hosts

@@ -10,10 +10,11 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 )
 
 func TestTruthFollowsTheClockToANanosecond(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		c := Clock{
 			Origin: start, OffsetNs: rapid.Int64Range(-1e18/4, 1e18/4).Draw(t, "offset"), SkewPPM: rapid.Float64Range(-100, 100).Draw(t, "skew"),
 		}

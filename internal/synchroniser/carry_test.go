@@ -1,13 +1,13 @@
 package synchroniser
 
 import (
-	"math/rand/v2"
 	"testing"
 
 	"meridian/align/bound"
 	"meridian/align/online"
 	"meridian/clock"
 	"meridian/internal/probe"
+	"meridian/internal/testseed"
 )
 
 // stampAt is a stamp of a host whose system clock is ahead of its free clock by offset at an instant, read with an error.
@@ -16,8 +16,7 @@ func stampAt(at, offset, error int64) probe.Stamp {
 }
 
 func TestSystemClockIsCarriedOnWithinItsBound(t *testing.T) {
-	seed := rand.Uint64()
-	r := rand.New(rand.NewPCG(seed, 1))
+	r := testseed.New(t)
 	var c carried
 	const error = 300
 	truth, rate := 1e6, 30e-6
@@ -26,10 +25,10 @@ func TestSystemClockIsCarriedOnWithinItsBound(t *testing.T) {
 		step := int64(50e6 + r.IntN(50e6))
 		at, truth = at+step, truth+rate*float64(step)
 		if foretold, ok := c.at(clock.HostTime(at), 10); ok && abs(foretold.offset-int64(truth)) > foretold.error+1 {
-			t.Fatalf("seed %d, after %d stamps: %d ± %d, the truth is %.0f", seed, i, foretold.offset, foretold.error, truth)
+			t.Fatalf("after %d stamps: %d ± %d, the truth is %.0f", i, foretold.offset, foretold.error, truth)
 		}
 		if c.take(stampAt(at, int64(truth)+r.Int64N(2*error)-error, error), 10) {
-			t.Fatalf("seed %d: a clock that was not set counts as set after %d stamps", seed, i)
+			t.Fatalf("a clock that was not set counts as set after %d stamps", i)
 		}
 		if r.IntN(50) == 0 {
 			rate = 30e-6 + (2*r.Float64()-1)*5e-6 // a daemon corrects the rate, by no more than is assumed of a second

@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"meridian/internal/testseed"
 )
 
 // TestEventsInGapsCountAsIfTheyWereListed leaves out local events, and compares what remains with the whole.
 func TestEventsInGapsCountAsIfTheyWereListed(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		whole := execution(t)
 		var short []Event
 		var at []int // by event of short: where it is in whole

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"meridian/internal/testseed"
 )
 
 // execution draws events that can have happened, mixed as they might be found: each clock's in their order.
@@ -70,7 +72,7 @@ func closure(events []Event) [][]bool {
 }
 
 func TestVectorsAndTreesSayWhatTheTransitiveClosureSays(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		events := execution(t)
 		want := closure(events)
 		vector, err := Vector(events)
@@ -105,7 +107,7 @@ func TestVectorsAndTreesSayWhatTheTransitiveClosureSays(t *testing.T) {
 
 // The number of an event is the length of the longest chain that ends with it.
 func TestLamportNumbersAreTheLongestChains(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		events := execution(t)
 		before := closure(events)
 		got, err := Lamport(events)

@@ -3,13 +3,14 @@ package c_test
 import (
 	"encoding/binary"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"meridian/sensor/internal/testrand"
 )
 
 // TestKilledWritersLeaveEverythingThatTheyPublished kills after so many events as chance says, which is at any instant of
@@ -25,9 +26,7 @@ func TestKilledWritersLeaveEverythingThatTheyPublished(t *testing.T) {
 		kills = n
 	}
 	path := build(t, "gcc", "-std=c11", "testdata/killed.c")
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := testrand.New(t)
 	dir := t.TempDir()
 	for kill := range kills {
 		c := command(t, path, "size=65536", "buffers=2")

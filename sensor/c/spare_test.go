@@ -14,6 +14,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"meridian/sensor/internal/testrand"
 	"meridian/sensor/ring"
 )
 
@@ -132,11 +133,11 @@ func TestSpareShardsMakeTheSameRingInCAndInGo(t *testing.T) {
 			t.Parallel()
 			cc := strings.Fields(with)
 			program := build(t, cc[0], append(cc[1:], "-O2", "-DMERIDIAN_TEST_CLOCK", "testdata/stepped.c")...)
+			random := testrand.New(t)
 			for range 4 {
-				seed := rand.Uint64()
-				sameSteps(t, program, rand.New(rand.NewPCG(seed, 0)))
+				sameSteps(t, program, random)
 				if t.Failed() {
-					t.Fatalf("seed %d", seed)
+					return
 				}
 			}
 		})

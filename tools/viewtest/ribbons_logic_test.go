@@ -4,14 +4,15 @@ package viewtest
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
+
+	"meridian/internal/testseed"
 )
 
 // TestRibbonsTakeTheLightThatEachTakesByItself holds what is painted at once against what would be if each ribbon was
 // painted by itself, pixel by pixel; and where a ribbon that leans stands against the line that it leans along.
 func TestRibbonsTakeTheLightThatEachTakesByItself(t *testing.T) {
-	seed := 1 + rand.IntN(1<<31-2)
+	seed := 1 + testseed.New(t).IntN(1<<31-2)
 	got := value[[]any](startPanelBrowser(t).load(t), fmt.Sprintf(`(() => {
 		let state = %d;
 		const next = (n) => { state = (state * 48271) %% 2147483647; return state %% n; };

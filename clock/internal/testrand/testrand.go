@@ -1,12 +1,12 @@
-// Package testrand draws random inputs for tests and says the seed that repeats a failure. The module of the clocks has it for
-// itself, so that the module needs no other for its tests.
+// Package testrand draws random inputs for tests: the same ones in each run, or others with MERIDIAN_SEED=N (make explore). The module
+// of the clocks has it for itself, so that the module needs no other for its tests.
 //
 //	testrand.Check(t, func(t *testrand.T) {
 //		n := testrand.IntRange(1, 8).Draw(t, "n")
 //		...
 //	})
 //
-// Every generator favours the ends of its range, where mistakes are. MERIDIAN_TEST_SEED=N runs the one case with that seed.
+// Every generator favours the ends of its range, where mistakes are.
 package testrand
 
 import (
@@ -20,7 +20,8 @@ import (
 // cases is how often a check runs.
 const cases = 100
 
-const environment = "MERIDIAN_TEST_SEED"
+// environment names the variable with the seed of a run, as in meridian/internal/testseed.
+const environment = "MERIDIAN_SEED"
 
 // T is a test with a source of random numbers.
 type T struct {
@@ -28,34 +29,27 @@ type T struct {
 	random *rand.Rand
 }
 
-// Check runs a test for cases seeds. The first that fails ends it and is printed.
+// Check runs a test for cases random inputs. The first that fails ends it, with the command that repeats it.
 func Check(t *testing.T, test func(t *T)) {
 	t.Helper()
+	seed := uint64(1)
 	if text := os.Getenv(environment); text != "" {
-		seed, err := strconv.ParseUint(text, 10, 64)
+		var err error
+		seed, err = strconv.ParseUint(text, 10, 64)
 		if err != nil {
 			t.Fatalf("%s: %v", environment, err)
 		}
-		run(t, seed, test)
-		return
 	}
-	for range cases {
-		run(t, rand.Uint64(), test)
-	}
-}
-
-func run(t *testing.T, seed uint64, test func(t *T)) {
-	t.Helper()
-	returned := false
-	defer func() {
-		if t.Failed() || !returned {
-			t.Logf("%s=%d repeats this", environment, seed)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("to repeat this: %s=%d go test -count=1 -run '^%s$' .", environment, seed, t.Name())
 		}
-	}()
-	test(&T{t, rand.New(rand.NewPCG(seed, 0))})
-	returned = true
-	if t.Failed() {
-		t.FailNow()
+	})
+	for i := range uint64(cases) {
+		test(&T{t, rand.New(rand.NewPCG(seed, i))})
+		if t.Failed() {
+			t.FailNow()
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"meridian/clock"
 	"meridian/internal/eventtest"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -98,7 +99,7 @@ func TestAClassHasOnlySoManyFields(t *testing.T) {
 
 // The truth: events come in order of time, every End ends what is open, and what has no number ends in reverse order.
 func TestEventsNestWhereTheyHaveNoNumber(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		b := New()
 		for i := range 2 {
 			b.Stream(trace.Stream{ID: int64(i)})

@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"meridian/internal/testseed"
 )
 
 // tree rebuilds what encoding/json would make of a value.
@@ -138,7 +140,7 @@ func TestTheNextSoundElementIsFoundBehindABrokenOne(t *testing.T) {
 
 // The truth is a rational, rounded half away from zero.
 func TestDecimalsAreExact(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`-?[0-9]{1,16}(\.[0-9]{1,9})?([eE][+-]?[0-9])?`).Draw(t, "text")
 		shift := rapid.SampledFrom([]int{0, 3, 9}).Draw(t, "shift")
 		x, ok := new(big.Rat).SetString(text)

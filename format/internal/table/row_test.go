@@ -8,10 +8,11 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 )
 
 func TestInstantsAreThoseOfTheTimePackageInAnyOrder(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		var instants Instants
 		near := rapid.Int64Range(-3e9, 3e9)
 		for _, base := range rapid.SliceOfN(rapid.OneOf(rapid.Int64Range(math.MinInt64+3e9, math.MaxInt64-3e9), rapid.Just(int64(0))), 1, 10).Draw(t, "bases") {

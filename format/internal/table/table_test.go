@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/internal/eventtest"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -90,7 +91,7 @@ func leaves(fields []trace.Field, values []trace.Value, depth int) (n int) {
 }
 
 func TestEveryValueIsInACellOrInTheRest(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		g, records := eventtest.Draw(t)
 		l := New(g, rapid.IntRange(0, 9).Draw(t, "columns"))
 		seen := map[string]bool{}

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 )
 
 func TestStampsAreExactToTheNanosecond(t *testing.T) {
@@ -67,7 +68,7 @@ func TestStampsAreExactToTheNanosecond(t *testing.T) {
 
 // The truth is arithmetic of rationals: the text's value in nanoseconds, floor and ceiling.
 func TestStampsRoundAsRationalsDo(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[+-]?([0-9]{1,12}(\.[0-9]{0,14})?|\.[0-9]{1,14})([eE][+-]?[0-9]{1,2})?`).Draw(t, "text")
 		value, ok := new(big.Rat).SetString(text)
 		if !ok {

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/internal/cause"
+	"meridian/internal/testseed"
 )
 
 func everyRow(int) bool { return true }
@@ -60,7 +61,7 @@ func TestStatesSayWhyAThreadIsBlocked(t *testing.T) {
 // TestStatesOfAThreadSumToTheStretch draws switches and wake-ups of any kind, lost ones too.
 func TestStatesOfAThreadSumToTheStretch(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		w := NewWorld(1, &cause.Model{Hosts: []int{0}, MinDelay: 1})
 		h, at := w.Host(0, 0), rapid.Int64Range(-1<<40, 1<<40).Draw(t, "origin")
 		from := at + rapid.Int64Range(-50, 200).Draw(t, "from")

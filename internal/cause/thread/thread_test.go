@@ -12,6 +12,7 @@ import (
 
 	"meridian/internal/cause"
 	"meridian/internal/cause/wire"
+	"meridian/internal/testseed"
 )
 
 // script is events of hosts 0 (client), 1 (server) and 2 (database) with one processor each, by a common clock.
@@ -362,7 +363,7 @@ func drawScript(t *rapid.T) *script {
 func TestPiecesSumToTheRequestWhateverWasRecorded(t *testing.T) {
 	t.Parallel()
 	walked, cuts := 0, 0
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		s := drawScript(t)
 		bound := rapid.Int64Range(0, 100_000).Draw(t, "bound")
 		w, set := s.play(func(int, int64) cause.Bounds { return cause.Bounds{Below: bound, Above: bound, Known: bound > 0} })

@@ -7,6 +7,7 @@ import (
 
 	"meridian/internal/cause"
 	"meridian/internal/cause/wire"
+	"meridian/internal/testseed"
 )
 
 const contradiction = "the bounds are wrong"
@@ -42,7 +43,7 @@ func answers(s *script, bound int64) (out []string, cuts int) {
 func TestWiderBoundsNeverDecideWhatWasOpenOnThreads(t *testing.T) {
 	t.Parallel()
 	walked, cut, opened := 0, 0, 0
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		s := drawScript(t)
 		bound := rapid.Int64Range(0, 60_000).Draw(t, "bound")
 		wider := bound + rapid.Int64Range(1, 200_000).Draw(t, "wider by")
@@ -114,7 +115,7 @@ func drawCut(t *rapid.T) *script {
 func TestWiderBoundsNeverDecideWhichPieceIsCut(t *testing.T) {
 	t.Parallel()
 	cut, opened, named := 0, 0, 0
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		s := drawCut(t)
 		bound := rapid.Int64Range(0, 300).Draw(t, "bound")
 		wider := bound + rapid.Int64Range(1, 3000).Draw(t, "wider by")

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/internal/plainhttp"
+	"meridian/internal/testseed"
 )
 
 var (
@@ -141,7 +142,7 @@ func TestAnInterimResponseIsPartOfNoReply(t *testing.T) {
 // wherever sequence numbers begin.
 func TestTheOtherEndOfAPacketSentItsLastByte(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		s, base := NewSet(), rapid.Uint32().Draw(t, "first")
 		cuts := func(name string) []uint32 {
 			return append(rapid.SliceOfNDistinct(rapid.Uint32Range(1, 199), 0, 8, rapid.ID).Draw(t, name), 0, 200)

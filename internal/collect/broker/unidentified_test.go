@@ -4,10 +4,12 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"meridian/internal/testseed"
 )
 
 func TestAFairShareIsTheLargestThatKeepsTheLimit(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		counts := rapid.MapOf(rapid.StringN(1, 3, -1), rapid.IntRange(1, 40)).Draw(t, "counts")
 		limit := rapid.IntRange(1, 60).Draw(t, "limit")
 		taken := func(each int) (sum int) {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"meridian/internal/testseed"
 )
 
 // hostsOf draws hosts with names of their own, of which some cannot be asked.
@@ -125,13 +127,13 @@ func partsOf(hosts []Host, pairs []Pair, spares bool) (parts [][]string) {
 }
 
 func TestAPlanConnectsAllHostsByFewPairsAndSettles(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		newWorld().settle(t, hostsOf(t, 20), nil)
 	})
 }
 
 func TestOrderOfArrivalDoesNotMatter(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		hosts, w := hostsOf(t, 20), newWorld()
 		first := Make(hosts, nil, nil)
 		w.measure(t, first)
@@ -161,7 +163,7 @@ func treeOf(p Plan, without string) map[[2]string]bool {
 }
 
 func TestAHostThatComesChangesNothingOfTheTreeButItsOwnPair(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		hosts, w := hostsOf(t, 20), newWorld()
 		before := w.settle(t, hosts, nil)
 		all := append(slices.Clone(hosts), Host{Name: "NEW", Answers: rapid.Bool().Draw(t, "answers")})
@@ -174,7 +176,7 @@ func TestAHostThatComesChangesNothingOfTheTreeButItsOwnPair(t *testing.T) {
 }
 
 func TestAHostThatGoesTakesItsOwnPairsOnly(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		hosts, w := hostsOf(t, 20), newWorld()
 		before := w.settle(t, hosts, nil)
 		at := rapid.IntRange(0, len(hosts)-1).Draw(t, "who goes")
@@ -195,7 +197,7 @@ func TestAHostThatGoesTakesItsOwnPairsOnly(t *testing.T) {
 }
 
 func TestAHostThatFallsSilentIsReachedOverAnother(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		hosts, w := hostsOf(t, 20), newWorld()
 		for i := range hosts {
 			hosts[i].Answers = true
@@ -326,7 +328,7 @@ func TestBoundsOfAFewMicrosecondsAreNotWide(t *testing.T) {
 }
 
 func TestWhatAgentsSayCannotBreakThePlan(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom([]string{"", "a", "b", "c", "d"})
 		hosts := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Host {
 			return Host{name.Draw(t, "name"), rapid.Bool().Draw(t, "answers"), rapid.SampledFrom([]string{"", "x"}).Draw(t, "scope")}

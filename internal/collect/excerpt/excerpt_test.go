@@ -16,6 +16,7 @@ import (
 	"meridian/format/ctf"
 	"meridian/internal/retention"
 	"meridian/internal/testneed"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -220,7 +221,7 @@ func (m *made) expected(span Span) (numbers []int64) {
 
 func TestAnExcerptHasThePacketsThatOverlapAndOneOnEitherSide(t *testing.T) {
 	root, n := t.TempDir(), 0
-	rapid.Check(t, func(rt *rapid.T) {
+	testseed.Check(t, func(rt *rapid.T) {
 		n++
 		dir := filepath.Join(root, fmt.Sprint(n))
 		defer os.RemoveAll(dir)

@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"meridian/internal/testseed"
 )
 
 func TestOnlyWholePacketsAreFoundHoweverAFileGrows(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		capture := rapid.Bool().Draw(t, "capture")
 		name := "kernel_1_0"
 		if capture {

@@ -9,11 +9,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"meridian/internal/testseed"
 )
 
 var (
 	schedules = flag.Int("schedules", 1000, "schedules of TestNoScheduleLosesWhatIsAcknowledged")
-	firstSeed = flag.Uint64("seed", 1, "of its first schedule")
+	firstSeed = flag.Uint64("seed", testseed.First(1), "of its first schedule")
 	show      = flag.Bool("show", false, "print each message of the schedules")
 )
 

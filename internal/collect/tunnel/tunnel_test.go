@@ -15,6 +15,7 @@ import (
 
 	"meridian/internal/collect/broker"
 	"meridian/internal/collect/wire"
+	"meridian/internal/testseed"
 )
 
 // lab is a broker with the agent of a host.
@@ -49,7 +50,7 @@ func newLabOf(t testing.TB, handle func(ctx context.Context, s *Stream), wait ti
 
 func (l *lab) connect(options ...nats.Option) *nats.Conn {
 	l.t.Helper()
-	c, err := nats.Connect(l.b.URL(), options...)
+	c, err := nats.Connect(l.b.URL(), append(options, nats.Timeout(time.Minute))...)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -109,7 +110,7 @@ func TestBytesArriveOnceInTheirOrder(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, echo)
 	c := l.connect()
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		s, _, err := Open(context.Background(), c, wire.RunStreams, "web")
 		if err != nil {
 			t.Fatal(err)
@@ -174,7 +175,17 @@ func TestAWriterWaitsForItsReader(t *testing.T) {
 	for until := time.Now().Add(time.Minute); sent() < window-maxData && time.Now().Before(until); {
 		time.Sleep(time.Millisecond)
 	}
-	time.Sleep(2 * aliveEvery) // an end that says it is there permits nothing more
+	heard := func() time.Time {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.heard
+	}
+	for range 2 { // an end that says it is there permits nothing more
+		before := heard()
+		for until := time.Now().Add(time.Minute); heard().Equal(before) && time.Now().Before(until); {
+			time.Sleep(time.Millisecond)
+		}
+	}
 	if n := sent(); n > window || n <= window-maxData {
 		t.Errorf("%d bytes were sent to an end that reads nothing", n)
 	}
@@ -249,7 +260,7 @@ func TestKillIsHeard(t *testing.T) {
 
 func TestNoStreamIsRefusedWithAReason(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, echo)
+	l := newLabOf(t, echo, time.Minute)
 	c := l.connect()
 	want := func(host, text string) {
 		t.Helper()

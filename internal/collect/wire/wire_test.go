@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/internal/fuzztest"
+	"meridian/internal/testseed"
 )
 
 func TestNamesThatLeadOutOfTheirDirectoryAreRefused(t *testing.T) {
@@ -35,7 +36,7 @@ func TestNamesThatLeadOutOfTheirDirectoryAreRefused(t *testing.T) {
 }
 
 func TestEveryNameHasATokenOfItsOwn(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		name := rapid.StringN(1, 20, -1).Draw(t, "name")
 		token := Token(name)
 		if strings.ContainsAny(token, ".*> \t\r\n") {
@@ -84,7 +85,7 @@ func TestChunksAreReadAsTheyWereWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := newDecoder(t)
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		c := Chunk{Kind: Data, Session: "s", File: "kernel_1_0", Offset: rapid.Int64Range(0, 1<<62).Draw(t, "offset"), Data: rapid.SliceOf(rapid.Byte()).Draw(t, "data")}
 		if rapid.Bool().Draw(t, "document") {
 			c.Kind, c.File, c.Offset = Document, Metadata, 0

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/internal/experiment/protocol"
+	"meridian/internal/testseed"
 )
 
 var standard = []*protocol.Spec{{
@@ -138,7 +139,7 @@ func TestAllMistakesAreToldAtOnceInTheOrderOfLines(t *testing.T) {
 
 func TestMatrixAndRepeatMakeARunForEachCombination(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		x := rapid.SliceOfNDistinct(rapid.IntRange(0, 99), 1, 4, rapid.ID[int]).Draw(t, "x")
 		y := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"p", "q", "r"}), 1, 3, rapid.ID[string]).Draw(t, "y")
 		repeat := rapid.IntRange(1, 3).Draw(t, "repeat")

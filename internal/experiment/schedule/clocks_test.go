@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"meridian/internal/testseed"
 )
 
 // TestAnInstantOfAHostIsOffByHalfItsShortestRoundTrip plays exchanges of any delays with a host whose clock is any.
 func TestAnInstantOfAHostIsOffByHalfItsShortestRoundTrip(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		offset := rapid.Int64Range(-1<<60, 1<<60).Draw(t, "offset")
 		delay := rapid.OneOf(rapid.Int64Range(0, 10), rapid.Int64Range(0, 1e9))
 		var clock hostClock

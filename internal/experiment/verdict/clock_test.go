@@ -16,6 +16,7 @@ import (
 	"meridian/internal/experiment/file"
 	"meridian/internal/experiment/schedule"
 	"meridian/internal/show"
+	"meridian/internal/testseed"
 )
 
 const clockText = "trace {\n};\n\nclock {\n\tname = monotonic;\n\tfreq = 1000000000;\n\toffset_s = %d;\n\toffset = %d;\n\tabsolute = true;\n};\n\nevent {\n\tname = x;\n};\n"
@@ -43,7 +44,7 @@ func shown(t *rapid.T, metadata string, count int64) *big.Rat {
 // At each instant the wrong clock shows what the truth and the file say, to a nanosecond and what the rounding of its rate makes.
 func TestAWrongClockIsAsWrongAsTheFileSays(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		seconds := rapid.Int64Range(-1e9, 4e9).Draw(t, "offset_s")
 		offset := rapid.Int64Range(-1e15, 1e15).Draw(t, "offset")
 		boot := rapid.Int64Range(0, 1e17).Draw(t, "count at the start")

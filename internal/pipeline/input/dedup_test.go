@@ -6,13 +6,14 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
 // TestPacketsThatACaptureHasAreTakenFromTheKernelsAlone plays conversations of which a capture of the same host, of another host, or
 // none has one direction, both, or too few, in all or a part of the time.
 func TestPacketsThatACaptureHasAreTakenFromTheKernelsAlone(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		const begin, end = 100e9, 200e9 // of the capture
 		tables := [2]trace.FlowTable{trace.NewFlowTable(), trace.NewFlowTable()}
 		captures := [2]*trace.Capture{{Host: "web"}, {Host: "web"}}

@@ -10,6 +10,7 @@ import (
 	v1 "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 )
 
 func id(n int) []byte { return []byte{0, 0, 0, 0, 0, 0, byte(n >> 8), byte(n)} }
@@ -87,7 +88,7 @@ func TestChildrenComeIntoTheirParentsWhereBoundsAllowIt(t *testing.T) {
 // Trees of calls between clocks, whose true times nest and whose estimates are anywhere within bounds that hold: all children come into their parents, and no time
 // leaves its bounds. The truth is a placement that satisfies everything, so one must be found.
 func TestWhereATruePlacementExistsAllChildrenLieWithinTheirParents(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		const reach = 50
 		n := rapid.IntRange(1, 12).Draw(t, "spans")
 		places := make(map[clock.HostTime]Place) // by a stamp that is unique, in the order of the truth

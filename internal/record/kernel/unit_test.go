@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/internal/record/internal/proc"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -71,7 +72,7 @@ func write(t *rapid.T, clock *uint64, ring *[]uint64, depth int) {
 }
 
 func TestRecordsOfInterruptsComeBeforeWhatTheyInterrupted(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		var s stampSorter
 		var got, all []uint64
 		give := func(stamp uint64, record []byte) error {

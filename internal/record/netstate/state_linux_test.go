@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -58,7 +59,7 @@ func replay(t *rapid.T, known map[int]Interface, changes []Change) {
 }
 
 func TestChangesAloneLeadFromAnyStateToAnyOther(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		s := state{interfaces: make(map[int]*Interface)}
 		known := make(map[int]Interface)
 		for range rapid.IntRange(1, 40).Draw(t, "messages") {

@@ -15,6 +15,7 @@ import (
 	"meridian/clock"
 	"meridian/format/pcap"
 	"meridian/internal/testneed"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -40,7 +41,7 @@ func sameFrame(a, b *trace.Frame) bool {
 
 func TestAFileCutAnywhereHoldsWhatWasFlushedBefore(t *testing.T) {
 	dir, n := t.TempDir(), 0
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		n++
 		path := filepath.Join(dir, fmt.Sprint(n, ".pcapng"))
 		x, err := Create(path, "of a test")

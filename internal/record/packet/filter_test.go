@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"meridian/internal/testseed"
 )
 
 func TestExpressionsThatAreNotKnownSayWhatIs(t *testing.T) {
@@ -62,7 +64,7 @@ func check(t interface{ Fatalf(string, ...any) }, code []instruction) {
 // Trees of tests of a packet's length, whose answer is known; the deep ones are longer than a short jump reaches.
 func TestProgramsOfAnyLengthDecideAsTheirExpression(t *testing.T) {
 	longest := 0
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		packet := uint32(rapid.IntRange(0, 20).Draw(t, "length"))
 		var build func(depth int) (filter, bool)
 		build = func(depth int) (filter, bool) {

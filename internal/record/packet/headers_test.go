@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"meridian/internal/testseed"
 )
 
 // datagram is a packet from its network header on, and what the kernel says of it.
@@ -162,8 +164,7 @@ func someExpression(r *rand.Rand, depth int) string {
 // TestHeadersDecideAsThePacketDoes for the program that a capture's filter is: what the headers reject it rejects, what they
 // accept it accepts. They leave open only what they do not show: ARP, fragments of IPv6 and SCTP's ports.
 func TestHeadersDecideAsThePacketDoes(t *testing.T) {
-	seed := rand.Uint64()
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := testseed.New(t)
 	var verdicts [3]int
 	for range 20_000 {
 		expression := someExpression(r, 3)
@@ -179,7 +180,7 @@ func TestHeadersDecideAsThePacketDoes(t *testing.T) {
 		want, got := d.accepts(t, code), f.of.decide(h)
 		shown := d.protocol != typeARP && (h.Transport != nil || !strings.Contains(expression, "port")) && h.Network[6] != protoFragment
 		if got == undecided && shown || got == accepted && !want || got == rejected && want || f.Excludes(h) != (got == rejected) {
-			t.Fatalf("seed %d: %q of %x (protocol %#x, outgoing %t), headers %+v: %d, and the program says %t", seed, expression, d.bytes, d.protocol, d.outgoing, h, got, want)
+			t.Fatalf("%q of %x (protocol %#x, outgoing %t), headers %+v: %d, and the program says %t", expression, d.bytes, d.protocol, d.outgoing, h, got, want)
 		}
 		verdicts[got+1]++
 	}

@@ -12,6 +12,7 @@ import (
 
 	"meridian/clock"
 	"meridian/internal/testneed"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -49,7 +50,7 @@ func someFile(t interface {
 func TestOfATornFileTheWholeBlocksAreLeft(t *testing.T) {
 	dir, n := t.TempDir(), 0
 	ours := func(comment string) bool { return comment == "ours" }
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		n++
 		path := filepath.Join(dir, fmt.Sprint(n, ".pcapng"))
 		whole, ends := someFile(t, path, "ours", rapid.IntRange(0, 40).Draw(t, "frames"))

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"meridian/internal/testseed"
 )
 
 const (
@@ -96,7 +98,7 @@ func (w *writer) page(size int, lost uint64, counted bool) []byte {
 
 func TestAPageGivesWhatWasWritten(t *testing.T) {
 	layout := pageLayoutOf(t)
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		type event struct {
 			stamp uint64
 			data  []byte

@@ -11,11 +11,12 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/internal/record/kernel"
+	"meridian/internal/testseed"
 )
 
 func TestCursorsAreMergedByTheirStamps(t *testing.T) {
 	layout := pageLayoutOf(t)
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		m := &merge{}
 		var all []uint64
 		for cpu := range rapid.IntRange(1, 5).Draw(t, "cursors") {

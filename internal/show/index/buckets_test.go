@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"meridian/internal/testseed"
 )
 
 func TestBucketsCountAsAMapDoes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		delay := rapid.OneOf(rapid.Int64(), rapid.Int64Range(-100, 100), rapid.SampledFrom([]int64{math.MinInt64, math.MaxInt64, 0, -1}))
 		draw := func(label string) (buckets, map[int32]int64) {
 			var b buckets

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 )
 
 // drawCurve draws a curve whose pieces are from a nanosecond to seconds long.
@@ -41,7 +42,7 @@ func interpolated(corners []Corner, at int64, width func(Corner) int64) int64 {
 }
 
 func TestTheBandIsNowhereNarrowerThanTheBounds(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		m := clock.Map{Mid: drawCurve(t, "mid", 0), Low: drawCurve(t, "low", -5e9), High: drawCurve(t, "high", 5e9)}
 		limit := rapid.SampledFrom([]int{2, 3, 7, 1000}).Draw(t, "limit")
 		first, last := m.At(-2e9), m.At(6e9)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strconv"
@@ -13,6 +12,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"meridian/internal/testseed"
 )
 
 var kills = flag.Int("kills", 20, "how often TestKilledAtAnyInstantItGoesOn kills the writer")
@@ -83,9 +84,7 @@ func number64(resume []byte) int64 {
 //
 // It is not parallel: until it executes its program, a child holds the locks of indexes that other tests close.
 func TestKilledAtAnyInstantItGoesOn(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := testseed.New(t)
 	x := crashTimeline()
 	dir := t.TempDir()
 	for n := 0; n < *kills; n++ {

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -25,7 +26,7 @@ func wantedFields(l *trace.Schema, r *trace.TimelineEvent) [][2]string {
 }
 
 func TestEventsComeBackAsTheyWereWritten(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		records := drawTimeline(t, 1500)
 		finest := rapid.SampledFrom([]int64{2, 2, 500}).Draw(t, "granularity")
 		step := func(m int) int64 { return finest + int64(m) }
@@ -78,7 +79,7 @@ func TestEventsComeBackAsTheyWereWritten(t *testing.T) {
 func TestSearchFindsWhatTheFieldsSay(t *testing.T) {
 	queries := []string{"nginx", "text:script", "n>100 n<=300", "host=b | host=\"<c>\"", "\"class 3\" x=1.5", "-nginx", "-text:a", "cpu=3 row:1",
 		"name:class category=", "1", "5", "-n<0 class", "missing=1", "-missing=1", "x<0 | name=\"class 0\"", "x:nan", "e3"}
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		records := drawTimeline(t, 1500)
 		x := records.build(t, Options{})
 		defer x.Close()

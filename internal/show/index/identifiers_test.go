@@ -8,6 +8,7 @@ import (
 
 	"meridian/clock"
 	"meridian/internal/eventtest"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -17,7 +18,7 @@ func TestAnIdentifierIsTheHexadecimalEndOfItsText(t *testing.T) {
 	fields := []trace.Field{{Name: "id", Type: trace.Type{Kind: trace.Text}}, {Name: "n", Type: trace.Type{Kind: trace.Uint, Base: 16}},
 		{Name: "raw", Type: trace.Type{Kind: trace.Bytes}}}
 	schema.Classes = []trace.Class{{Name: "span", Fields: fields}, {Name: "swapped", Fields: []trace.Field{fields[2], fields[0]}}, {Name: "none", Fields: fields[1:]}}
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		var records []trace.TimelineEvent
 		for i := range rapid.SampledFrom([]int{0, 1, 300, 20_000}).Draw(t, "events") {
 			e := trace.TimelineEvent{Event: trace.Event{Time: clock.HostTime(i), Class: i * 7 % 3}, Time: clock.TimelineTime(i)}

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -138,7 +139,7 @@ func (w *wanted) take(t *rapid.T, x *Index) (counts map[int64][]float64) {
 }
 
 func TestLanesHoldWhatTheRecordsSay(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		records := drawTimeline(t, 600)
 		x := records.build(t, Options{})
 		defer x.Close()

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -22,7 +23,7 @@ func TestLiveAnswersLikeOneIndex(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	n := 0
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		x := drawTimeline(t, 3000)
 		o := Options{risky: true, MinDelay: rapid.Int64Range(0, 100).Draw(t, "least delay")}
 		n++

@@ -6,12 +6,13 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
 func TestLongSlicesAmongManyShortOnesAreBusyInEveryBin(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		l := &trace.Schema{Hosts: []string{"a"}, Streams: []trace.Stream{{Name: "row", Host: "a", Kind: trace.Thread, Parent: -1}},
 			Classes: []trace.Class{{Name: "short"}, {Name: "long"}}}
 		x := &timeline{schema: l}

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -80,7 +81,7 @@ func (m *wantedMessage) interval(x *timeline, step func(m int) int64) (low, high
 }
 
 func TestMessagesAreJudgedAsTheirStampsAndBoundsSay(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		records := drawTimeline(t, 800)
 		least := rapid.Int64Range(0, 500).Draw(t, "least delay")
 		finest := rapid.SampledFrom([]int64{2, 2, 3, 500}).Draw(t, "granularity")
@@ -206,7 +207,7 @@ func TestTheWorstViolationsAreListed(t *testing.T) {
 }
 
 func TestBucketsOfDelaysAreNarrowAndNeitherOverlapNorLeaveGaps(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		v := rapid.Int64().Draw(t, "delay") >> rapid.IntRange(0, 62).Draw(t, "shift")
 		n := bucket(v)
 		least, greatest := borders(n)

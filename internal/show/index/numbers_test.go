@@ -9,10 +9,12 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"meridian/internal/testseed"
 )
 
 func TestNumbersOfAStretchAreThoseOfItsItems(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		x := drawTimeline(t, 800).build(t, Options{})
 		defer x.Close()
 		from := rapid.Int64Range(0, x.about.Span).Draw(t, "from")
@@ -141,7 +143,7 @@ func compareCounted(t *rapid.T, v *View, x *Index, number map[int]int) {
 }
 
 func TestMessagesOfABarAreThoseWithItsDelays(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		x := drawTimeline(t, 800).build(t, Options{})
 		defer x.Close()
 		n := rapid.SampledFrom([]int{1, 7, 1000}).Draw(t, "at most")

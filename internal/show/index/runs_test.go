@@ -7,13 +7,14 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
 // Where a row's events came by several clocks, each event's is found, but for those of several at one instant; and rows of
 // which that cannot be said are counted.
 func TestARowTellsByWhichClockEachOfItsEventsCame(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		l := &trace.Schema{Hosts: []string{"a"}, Classes: make([]trace.Class, 1), Streams: []trace.Stream{{Host: "a", Parent: -1}, {Host: "a", Parent: -1}}}
 		clocks := rapid.IntRange(1, 4).Draw(t, "clocks")
 		for range clocks {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"meridian/internal/testseed"
 )
 
 // TestSettledTilesStayUnlessTheyAreSaidToChange compares the tiles of two views, between which events came: those that were
@@ -15,7 +17,7 @@ import (
 func TestSettledTilesStayUnlessTheyAreSaidToChange(t *testing.T) {
 	dir := t.TempDir()
 	n, settled, changed := 0, 0, 0
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		x := drawTimeline(t, 1500)
 		n++
 		schema := *x.schema

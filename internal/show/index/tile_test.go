@@ -7,12 +7,13 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/internal/testneed"
+	"meridian/internal/testseed"
 )
 
 func TestEveryTileSaysWhatTheItemsSay(t *testing.T) {
 	testneed.RacedBy(t, "TestOneIndexAnswersManyAtOnce")
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	testseed.Check(t, func(t *rapid.T) {
 		x := drawTimeline(t, 10_000).build(t, Options{MinDelay: rapid.Int64Range(0, 100).Draw(t, "least delay")})
 		defer x.Close()
 		x.mostTile = rapid.SampledFrom([]int{mostTile, mostTile, 20_000, 1000, 100, 10}).Draw(t, "bytes of a tile")

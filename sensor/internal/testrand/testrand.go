@@ -1,4 +1,4 @@
-// Package testrand runs a test with random inputs, and says the seed that repeats a failure.
+// Package testrand runs a test with random inputs: the same ones in each run, or others with MERIDIAN_SEED=N (make explore).
 package testrand
 
 import (
@@ -11,41 +11,43 @@ import (
 // cases is how often a test runs.
 const cases = 100
 
-// environment names the variable with the seed of the one case to run.
-const environment = "MERIDIAN_TEST_SEED"
+// environment names the variable with the seed of a run, as in meridian/internal/testseed.
+const environment = "MERIDIAN_SEED"
 
-// Check runs a test with cases random generators. The first case that fails ends the test and prints its seed.
+// Check runs a test with cases random generators. The first case that fails ends the test.
 func Check(t *testing.T, test func(t *testing.T, r *rand.Rand)) {
 	t.Helper()
-	seeds := make([]uint64, cases)
-	for i := range seeds {
-		seeds[i] = rand.Uint64()
-	}
-	if text := os.Getenv(environment); text != "" {
-		seed, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("%s: %v", environment, err)
+	seed := seedOf(t)
+	for i := range uint64(cases) {
+		test(t, rand.New(rand.NewPCG(seed, i)))
+		if t.Failed() {
+			t.FailNow()
 		}
-		seeds = []uint64{seed}
-	}
-	for _, seed := range seeds {
-		run(t, seed, test)
 	}
 }
 
-func run(t *testing.T, seed uint64, test func(t *testing.T, r *rand.Rand)) {
+// New returns a random generator. If the test fails, it logs the command that repeats it.
+func New(t *testing.T) *rand.Rand {
 	t.Helper()
-	over := false
-	defer func() {
-		if t.Failed() || !over {
-			t.Logf("%s=%d repeats this", environment, seed)
+	return rand.New(rand.NewPCG(seedOf(t), cases))
+}
+
+func seedOf(t *testing.T) uint64 {
+	t.Helper()
+	seed := uint64(1)
+	if text := os.Getenv(environment); text != "" {
+		var err error
+		seed, err = strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatalf("%s: %v", environment, err)
 		}
-	}()
-	test(t, rand.New(rand.NewPCG(seed, 0)))
-	over = true
-	if t.Failed() {
-		t.FailNow()
 	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("to repeat this: %s=%d go test -count=1 -run '^%s$' .", environment, seed, t.Name())
+		}
+	})
+	return seed
 }
 
 // Pick returns one of several values.
