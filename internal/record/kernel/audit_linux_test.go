@@ -3,6 +3,7 @@ package kernel
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -150,14 +151,14 @@ func TestEventsForWhichNoProgramRanAreCountedWhileItRecords(t *testing.T) {
 	before := missed(t, r)
 	const hidden = 50
 	most := unseenFor(t, r, true, func() { datagrams(t, hidden) })
-	for deadline := time.Now().Add(10 * time.Second); missed(t, r)-before < hidden; {
+	for deadline := time.Now().Add(time.Minute); missed(t, r)-before < hidden; {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d of %d hidden packets are counted", missed(t, r)-before, hidden)
 		}
 		datagrams(t, 1) // on the processor that missed them, sooner or later
 	}
-	// Others may be missed in earnest meanwhile, for which there is no other count.
-	if n := missed(t, r) - before; n > most+5 {
+	// Others may be missed in earnest meanwhile, for which there is no other count; an event that is counted twice would be half of all.
+	if n := missed(t, r) - before; n >= most+hidden {
 		t.Errorf("%d packets are counted, %d were hidden", n, most)
 	}
 }
@@ -173,7 +174,7 @@ func TestEventsMissedAtTheVeryEndAreCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if n := missed(t, r) - before; n < hidden || n > most+5+uint64(len(r.rings)) {
+	if n := missed(t, r) - before; n < hidden || n >= most+hidden {
 		t.Errorf("%d packets are counted, at least %d and at most %d were hidden", n, hidden, most)
 	}
 }
@@ -269,6 +270,23 @@ func hideTracefs() error {
 	return err
 }
 
+// asleep waits until a process waits within a system call, and has left its processor.
+func asleep(t *testing.T, pid int) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Microsecond) {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", pid))
+		if err != nil {
+			testneed.Missing(t, "whether a process sleeps cannot be read: %v", err)
+		}
+		if said := string(text); said[0] >= '0' && said[0] <= '9' {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("process %d does not fall asleep: %s", pid, text)
+		}
+	}
+}
+
 // TestWakeUpsThatNoProgramToldOfAreCounted lets a followed process sleep and run again while the programs of its wake-ups are
 // detached. The switches say how often it was woken.
 func TestWakeUpsThatNoProgramToldOfAreCounted(t *testing.T) {
@@ -314,8 +332,7 @@ func TestWakeUpsThatNoProgramToldOfAreCounted(t *testing.T) {
 		}
 		line := make([]byte, 2)
 		for range 300 {
-			// On one processor the answer wakes this process, which would write again before the other one has gone to sleep.
-			time.Sleep(time.Millisecond)
+			asleep(t, c.Process.Pid) // else there would be nobody to wake
 			if _, err := in.Write([]byte("x\n")); err != nil {
 				t.Fatal(err)
 			}
@@ -327,12 +344,12 @@ func TestWakeUpsThatNoProgramToldOfAreCounted(t *testing.T) {
 		if err := c.Wait(); err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
+		for deadline := time.Now().Add(time.Minute); ; runtime.Gosched() {
 			mu.Lock()
 			n := woken
 			mu.Unlock()
 			got := missed(t, r) - before
-			// Of a few wake-ups, more on a busy machine, the switches show no sleep: the waker came before it.
+			// Of a few wake-ups the switches show no sleep: the waker came before it.
 			if want := n * uint64(detached); n > 100 && got >= want && got <= want+uint64(detached)*(2+n/50) {
 				break
 			}

@@ -90,23 +90,20 @@ func TestFollowedThreadsRunWhenTheyRunAmongAll(t *testing.T) {
 	t.Run("threads", func(t *testing.T) { amongAll(t, "MERIDIAN_KERNEL_TEST=threads exec "+binary, true) })
 }
 
-// amongAll studies what a script does, and whether a thread of it becomes the first one of its process. Where switches do not fit and the
-// kernel has shown not all events to a recorder, which it counts on a busy machine, another recording is made.
+// amongAll studies what a script does, and whether a thread of it becomes the first one of its process. On a busy machine a recorder may
+// lack events, which are counted: a switch is of two threads, whose runs then differ.
 func amongAll(t *testing.T, script string, becomes bool) {
-	const recordings = 5
-	for n := 1; ; n++ {
-		faults, missed := studied(t, script, becomes)
-		if len(faults) == 0 {
-			return
-		}
-		if t.Logf("recording %d, %d events missed: %s", n, missed, strings.Join(faults, "; ")); missed == 0 || n == recordings {
-			t.Fatal("the threads do not run as they run among all")
-		}
+	faults, lost := studied(t, script, becomes)
+	if len(faults) == 0 {
+		return
+	}
+	if t.Logf("%d events lost: %s", lost, strings.Join(faults, "; ")); uint64(len(faults)) > 2*lost {
+		t.Error("the threads do not run as they run among all")
 	}
 }
 
-// studied returns what does not fit in one recording, and how many events the recorders were not shown.
-func studied(t *testing.T, script string, becomes bool) (faults []string, missed uint64) {
+// studied returns what does not fit, at most one fault of each thread, and how many events the recorders lack.
+func studied(t *testing.T, script string, becomes bool) (faults []string, lost uint64) {
 	t.Helper()
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	pid, pass := kerneltest.Gate(t, "studied", script)
@@ -121,17 +118,13 @@ func studied(t *testing.T, script string, becomes bool) (faults []string, missed
 	pass()
 	<-ended
 	few, many := some.Stop(), all.Stop()
-	if n := some.Overflowed() + all.Overflowed(); n != 0 { // nobody read for seconds
-		fault("%d events lost", n)
-		return faults, uint64(n)
-	}
-	missed = uint64(some.Missed() + all.Missed())
+	lost = some.Lost() + all.Lost()
 	got, warnings := runs(some)
 	want, others := runs(all)
 	if len(warnings) > 0 {
 		fault("%q, among all %q", warnings, others)
 	}
-	missed += uint64(len(others)) // switches that no recorder was shown, and no counter of the kernel's has
+	lost += uint64(len(others)) // switches that no recorder was shown, and no counter of the kernel's has
 	family, became := map[int64]bool{int64(pid): true}, false
 	for i := range few {
 		switch e := &few[i]; e.Name() {
@@ -159,6 +152,7 @@ func studied(t *testing.T, script string, becomes bool) (faults []string, missed
 			// At a switch the program of the recorder that was opened first takes its stamp first.
 			if mine[i].begin < theirs[i].begin || mine[i].begin > theirs[i].end || mine[i].end < theirs[i].end || i > 0 && mine[i-1].end > theirs[i].begin {
 				fault("thread %d runs from %d to %d, among all from %d to %d", tid, mine[i].begin, mine[i].end, theirs[i].begin, theirs[i].end)
+				break
 			}
 			total += int64(mine[i].end - mine[i].begin)
 		}
@@ -168,5 +162,5 @@ func studied(t *testing.T, script string, becomes bool) (faults []string, missed
 		fault("%d threads run %d times", len(got), slices)
 	}
 	t.Logf("%d threads run %d times, %d ms in all; %d events among %d", len(got), slices, total/1e6, len(few), len(many))
-	return faults, missed
+	return faults, lost
 }

@@ -116,8 +116,8 @@ func TestFramesOfAllKindsAreUnderstoodOnBothEnds(t *testing.T) {
 					found++
 				}
 			}
-			if found != 2 {
-				t.Errorf("%d ends of the frame among %d events", found, len(rec.Events))
+			if lost := int(rec.Lost()); found > 2 || found+lost < 2 {
+				t.Errorf("%d ends of the frame among %d events, %d lost", found, len(rec.Events), lost)
 			}
 		})
 	}

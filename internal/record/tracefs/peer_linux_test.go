@@ -132,9 +132,7 @@ func TestPacketsAreThoseOfTheRecorderByEBPF(t *testing.T) {
 		t.Fatal(err1, err2)
 	}
 	events, theirs := rec.Stop(), other.Stop()
-	if n := rec.Lost() + other.Overflowed(); n != 0 {
-		t.Fatalf("%d events lost", n)
-	}
+	lost := int(rec.Lost() + other.Lost())
 	tally := func(events []kerneltest.Event) map[string]int {
 		n := map[string]int{}
 		for i := range events {
@@ -158,8 +156,8 @@ func TestPacketsAreThoseOfTheRecorderByEBPF(t *testing.T) {
 		common += min(want[s], got[s])
 		different += max(want[s], got[s]) - min(want[s], got[s])
 	}
-	if common < 1000 || different > 10 {
-		t.Errorf("%d events in common, %d not", common, different)
+	if common < 1000 || different > 10+lost {
+		t.Errorf("%d events in common, %d not, %d are counted as lost", common, different, lost)
 	}
 	t.Logf("%d events in common, %d not", common, different)
 }

@@ -43,7 +43,9 @@ func Switches(t *testing.T, begin Begin) {
 	family := map[int64]bool{int64(pid): true}
 	count := map[string]int{}
 	running, waiting := map[int64]bool{}, map[int64]bool{}
-	for _, e := range rec.Stop() {
+	events := rec.Stop()
+	woken := rec.Missed() == 0 // else a wake-up may be missing that made other threads' switches of interest
+	for _, e := range events {
 		count[e.Name()]++
 		switch e.Name() {
 		case "sched_process_fork":
@@ -54,7 +56,7 @@ func Switches(t *testing.T, begin Begin) {
 		case "sched_switch":
 			from, to := e.Value(t, "prev_tid").Int(), e.Value(t, "next_tid").Int()
 			// Who has a processor is of interest where one of the family waits for it.
-			if delete(waiting, to); !family[from] && !family[to] && len(waiting) == 0 {
+			if delete(waiting, to); !family[from] && !family[to] && len(waiting) == 0 && woken {
 				t.Errorf("switch from %s to %s", e.Value(t, "prev_comm").Data, e.Value(t, "next_comm").Data)
 			}
 			if e.Value(t, "prev_followed").Bool() != family[from] || e.Value(t, "next_followed").Bool() != family[to] {
@@ -160,11 +162,8 @@ func Disk(t *testing.T, begin Begin) {
 			}
 		}
 	}
-	if asked < written || done < written {
-		t.Errorf("the device was asked to write %d bytes and wrote %d, not %d", asked, done, written)
-	}
-	if n := rec.Overflowed(); n != 0 {
-		t.Errorf("%d events lost", n)
+	if lost := rec.Lost(); (asked < written || done < written) && lost == 0 {
+		t.Errorf("the device was asked to write %d bytes and wrote %d, not %d, and no event is counted as lost", asked, done, written)
 	}
 }
 
@@ -213,9 +212,6 @@ func Rows(t *testing.T, begin Begin, bufferSize int) *Recording {
 	rec := begin(t, kernel.Options{Groups: all, Pids: []int{os.Getpid()}, BufferSize: bufferSize})
 	lab.Run(netlab.Traffic{From: "web", To: "db", Chats: 1, Requests: 200})
 	rec.Stop()
-	if n := rec.Overflowed(); n != 0 {
-		t.Fatalf("%d events lost", n)
-	}
 	wakers(t, rec)
 	var w trace.Warnings
 	rows := meaning.Rows(rec.Source(nil), &w)
@@ -242,7 +238,7 @@ func wakers(t *testing.T, rec *Recording) {
 	t.Helper()
 	current := map[int]int64{} // by processor, where it is known
 	contexts := map[uint64]int{}
-	checked := 0
+	checked, wrong := 0, uint64(0)
 	for i := range rec.Events {
 		e := &rec.Events[i]
 		switch e.Name() {
@@ -254,12 +250,16 @@ func wakers(t *testing.T, rec *Recording) {
 			contexts[e.Value(t, "waker_context").Uint()]++
 			if tid, known := current[e.CPU]; known {
 				if checked++; tid != e.Value(t, "waker_tid").Int() {
-					t.Errorf("thread %d woke thread %d, and thread %d ran there", e.Value(t, "waker_tid").Int(), e.Value(t, "tid").Int(), tid)
+					wrong++
+					t.Logf("thread %d woke thread %d, and thread %d ran there", e.Value(t, "waker_tid").Int(), e.Value(t, "tid").Int(), tid)
 				}
 			}
 		}
 	}
 	if contexts[0] > 0 || contexts[1] == 0 || contexts[2] == 0 || checked < 100 {
 		t.Errorf("wake-ups by context %v, %d of them by a thread that is known", contexts, checked)
+	}
+	if lost := rec.Lost(); wrong > lost {
+		t.Errorf("%d wake-ups are by other threads than those that ran, %d events are counted as lost", wrong, lost)
 	}
 }
