@@ -108,12 +108,13 @@ func (c *Capture) stop() error {
 	// The kernel hands packets over in blocks, once a second if they do not fill. On SIGUSR1 tcpdump reports how many it
 	// has written and how many the kernel has captured. It does not report when the two become equal, so it is asked
 	// repeatedly. They never do if it listens to any interface and there was traffic on loopback, of which it leaves out
-	// one direction. Then it is done when nothing has changed for longer than a block waits.
+	// one direction. Then it is done when nothing has changed for longer than a block waits, and for some reports: after each it
+	// reads on, however long the machine was busy with other things.
 	retry := time.NewTicker(20 * time.Millisecond)
 	defer retry.Stop()
 	var before string
 	var moved time.Time
-	for {
+	for alike := 0; ; alike++ {
 		if err := c.command.Process.Signal(syscall.SIGUSR1); err != nil {
 			return err
 		}
@@ -122,9 +123,9 @@ func (c *Capture) stop() error {
 			return fmt.Errorf("tcpdump reports no statistics")
 		}
 		if said[0] != before {
-			before, moved = said[0], time.Now()
+			before, moved, alike = said[0], time.Now(), 0
 		}
-		if said[1] == said[2] || time.Since(moved) > 3*time.Second {
+		if said[1] == said[2] || time.Since(moved) > 3*time.Second && alike >= 10 {
 			break
 		}
 		<-retry.C
@@ -172,7 +173,7 @@ func (c *Capture) kill() {
 		return
 	}
 	c.over = true
-	killer := time.AfterFunc(30*time.Second, func() { c.command.Process.Kill() })
+	killer := time.AfterFunc(time.Minute, func() { c.command.Process.Kill() })
 	if c.command.Process.Signal(syscall.SIGTERM) != nil {
 		c.command.Process.Kill()
 	}
