@@ -54,7 +54,7 @@ func (l *lab) connect(options ...nats.Option) *nats.Conn {
 
 func (l *lab) connectTo(url string, options ...nats.Option) *nats.Conn {
 	l.t.Helper()
-	options = append(options, nats.ReconnectWait(10*time.Millisecond), nats.MaxReconnects(-1))
+	options = append(options, nats.Timeout(10*time.Second), nats.ReconnectWait(10*time.Millisecond), nats.MaxReconnects(-1))
 	c, err := nats.Connect(url, options...)
 	// On a busy machine the broker may need longer than a client waits for it.
 	for late := time.Now().Add(time.Minute); err != nil && time.Now().Before(late); {

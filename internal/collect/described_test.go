@@ -100,7 +100,7 @@ func (c *releasing) store(server string) {
 	conn := c.connectAs("web")
 	request := wire.Encode(wire.Open{Version: wire.Version, Session: "s", Trace: uuid})
 	for until := time.Now().Add(time.Minute); ; {
-		m, err := conn.Request(wire.OfHostServer("web", "open", server), request, time.Second)
+		m, err := conn.Request(wire.OfHostServer("web", "open", server), request, 10*time.Second)
 		if err == nil && len(m.Data) > 0 {
 			return
 		} else if time.Now().After(until) {

@@ -105,7 +105,7 @@ func TestAServerSendsNothingToAnotherThatItDoesNotStoreOrThatIsOutOfBounds(t *te
 		{"a subject", wire.Copy{To: "b.>\n", File: "kernel_1_0", From: 0, Bytes: 100}, 0, true},
 	} {
 		request := wire.Encode(wire.Open{Version: wire.Version, Session: "s", Trace: uuid, Copy: &c.copy})
-		m, err := f.connectAs("web").Request(wire.OfHostServer("web", "open", "a"), request, 10*time.Second)
+		m, err := f.connectAs("web").Request(wire.OfHostServer("web", "open", "a"), request, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}

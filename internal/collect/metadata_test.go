@@ -2,6 +2,7 @@ package collect_test
 
 import (
 	"encoding/binary"
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -39,7 +40,7 @@ func TestABrokerThatPermitsNoChunksIsToldAndTheAgentGoesOn(t *testing.T) {
 	close(ended)
 	s, err := ship.New(ship.Options{Conn: wire.Over(l.connectAs("web")), Host: "web", Session: "s", Dir: dir, Ended: ended, Log: func(format string, args ...any) {
 		select {
-		case said <- format + args[0].(error).Error():
+		case said <- fmt.Sprintf(format, args...):
 		default:
 		}
 	}})
@@ -47,7 +48,7 @@ func TestABrokerThatPermitsNoChunksIsToldAndTheAgentGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop := runs(t, s)
-	for text := ""; text != "%vthe broker permits messages of 4096 bytes: set its max_payload to 64 KiB or more"; {
+	for text := ""; text != "the broker permits messages of 4096 bytes: set its max_payload to 64 KiB or more"; {
 		select {
 		case text = <-said:
 		case <-time.After(60 * time.Second):

@@ -3,6 +3,7 @@ package broker
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -53,7 +54,7 @@ func TestABrokerWithoutKeysDoesNotGetSome(t *testing.T) {
 		t.Errorf("clients here connect to %s", b.URL())
 	}
 	url, inProcess := b.InProcess()
-	c, err := nats.Connect(url, inProcess)
+	c, err := nats.Connect(url, inProcess, nats.Timeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

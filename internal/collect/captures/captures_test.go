@@ -98,7 +98,7 @@ func newLab(t *testing.T) *lab {
 
 func (l *lab) connect() *nats.Conn {
 	l.t.Helper()
-	c, err := nats.Connect(l.url)
+	c, err := nats.Connect(l.url, nats.Timeout(time.Minute))
 	if err != nil {
 		l.t.Fatal(err)
 	}

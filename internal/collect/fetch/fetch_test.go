@@ -36,7 +36,7 @@ func newLab(t *testing.T) *lab {
 	}
 	t.Cleanup(b.Close)
 	connect := func() *nats.Conn {
-		c, err := nats.Connect(b.URL())
+		c, err := nats.Connect(b.URL(), nats.Timeout(time.Minute))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ func newLab(t *testing.T) *lab {
 
 func (l *lab) list() (list wire.FileList) {
 	l.t.Helper()
-	m, err := l.ask.Request(wire.ControlFiles, wire.Encode(wire.Files{Version: wire.Version, Session: "night", Host: "web"}), 10*time.Second)
+	m, err := l.ask.Request(wire.ControlFiles, wire.Encode(wire.Files{Version: wire.Version, Session: "night", Host: "web"}), time.Minute)
 	if err == nil {
 		list, err = wire.Decode[wire.FileList](m.Data)
 	}
@@ -185,7 +185,7 @@ func TestNothingIsReadOutsideOfAHostsDirectory(t *testing.T) {
 	} {
 		r.Version = wire.Version
 		r.Length = max(r.Length, 1)
-		m, err := l.ask.Request(wire.ReadFrom("s"), wire.Encode(r), 10*time.Second)
+		m, err := l.ask.Request(wire.ReadFrom("s"), wire.Encode(r), time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/nats-io/nats.go"
@@ -109,7 +110,7 @@ func TestATraceWithoutPacketsAndABrokerOfSmallMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
-	small, err := nats.Connect(b.URL())
+	small, err := nats.Connect(b.URL(), nats.Timeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

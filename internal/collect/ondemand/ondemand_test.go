@@ -28,7 +28,7 @@ type lab struct {
 
 func (l *lab) connect(options ...nats.Option) *nats.Conn {
 	l.t.Helper()
-	c, err := nats.Connect(l.url, options...)
+	c, err := nats.Connect(l.url, append(options, nats.Timeout(time.Minute))...)
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func TestAnAgentOnDemandSaysHowItIsProbedAndEndsWithItsConnection(t *testing.T) 
 		t.Fatal(err)
 	}
 	defer b.Close()
-	c, err := nats.Connect(b.URL())
+	c, err := nats.Connect(b.URL(), nats.Timeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -101,24 +101,19 @@ func ticks(from, n int) (events []trace.TimelineEvent) {
 	return events
 }
 
-func startBroker(t testing.TB, listen string) *broker.Broker {
+func startBroker(t testing.TB) *broker.Broker {
 	t.Helper()
-	var err error
-	for range 100 { // the port of the one before may still be in use
-		var b *broker.Broker
-		if b, err = broker.Start(broker.Options{Listen: listen, Name: "test"}); err == nil {
-			t.Cleanup(b.Close)
-			return b
-		}
-		time.Sleep(10 * time.Millisecond)
+	b, err := broker.Start(broker.Options{Listen: "127.0.0.1:0", Name: "test"})
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal(err)
-	return nil
+	t.Cleanup(b.Close)
+	return b
 }
 
 func connect(t testing.TB, url string) *nats.Conn {
 	t.Helper()
-	c, err := nats.Connect(url, nats.ReconnectWait(5*time.Millisecond), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1))
+	c, err := nats.Connect(url, nats.Timeout(time.Minute), nats.ReconnectWait(5*time.Millisecond), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func (p *packetReader) await(sub *nats.Subscription, until func() bool) {
 
 func TestPacketsOfASubscriberAreATraceThatBabeltraceReads(t *testing.T) {
 	t.Parallel()
-	b := startBroker(t, "127.0.0.1:0")
+	b := startBroker(t)
 	stored := t.TempDir()
 	startLooked(t, Options{Dir: stored, Conn: connect(t, b.URL()), Server: "s"})
 	p := &packetReader{reader: reader{t: t}, c: connect(t, b.URL())}
@@ -122,7 +122,7 @@ func TestPacketsOfASubscriberAreATraceThatBabeltraceReads(t *testing.T) {
 // What a subscriber of packets missed follows from the headers, and for those who have the trace alone from the packets.
 func TestAMissedPacketIsToldByHeadersAndByTheTrace(t *testing.T) {
 	t.Parallel()
-	b := startBroker(t, "127.0.0.1:0")
+	b := startBroker(t)
 	stored := t.TempDir()
 	startLooked(t, Options{Dir: stored, Conn: connect(t, b.URL())})
 	p := &packetReader{reader: reader{t: t}, c: connect(t, b.URL())}
@@ -155,7 +155,7 @@ func TestAMissedPacketIsToldByHeadersAndByTheTrace(t *testing.T) {
 
 func TestMetadataThatIsNotThereIsRefused(t *testing.T) {
 	t.Parallel()
-	b := startBroker(t, "127.0.0.1:0")
+	b := startBroker(t)
 	stored := t.TempDir()
 	publisher := startLooked(t, Options{Dir: stored, Conn: connect(t, b.URL())})
 	record(t, stored, "night", "web", ticks(0, 10)).grow(1)

@@ -18,7 +18,7 @@ func TestAServiceThatCannotBeOfferedIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	c, err := nats.Connect(b.URL())
+	c, err := nats.Connect(b.URL(), nats.Timeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestAServiceThatCannotBeOfferedIsAnError(t *testing.T) {
 	if _, err := Start(c, bad); err == nil {
 		t.Error("a subject with a space is served")
 	}
-	if _, err := c.Request("a.b", nil, nats.DefaultTimeout); err == nil || !strings.Contains(err.Error(), nats.ErrNoResponders.Error()) {
+	if _, err := c.Request("a.b", nil, time.Minute); err == nil || !strings.Contains(err.Error(), nats.ErrNoResponders.Error()) {
 		t.Errorf("the other endpoint answers still: %v", err)
 	}
 	c.Close()
@@ -65,7 +65,7 @@ func TestRequestsThatComeWhileAServiceEndsAreAnsweredAsIfNobodyWereThere(t *test
 		}
 		out := make(chan string, 1)
 		go func() {
-			m, err := inbox.NextMsg(20 * time.Second)
+			m, err := inbox.NextMsg(time.Minute)
 			if err != nil { // ErrNoResponders is one
 				out <- err.Error()
 			} else {
@@ -94,14 +94,14 @@ func TestRequestsThatComeWhileAServiceEndsAreAnsweredAsIfNobodyWereThere(t *test
 		t.Errorf("the request behind it was answered %q", got)
 	}
 	<-ended
-	if _, err := asking.Request("slow", nil, 20*time.Second); !errors.Is(err, nats.ErrNoResponders) {
+	if _, err := asking.Request("slow", nil, time.Minute); !errors.Is(err, nats.ErrNoResponders) {
 		t.Errorf("a request afterwards: %v", err)
 	}
 }
 
 func connect(t *testing.T, url string) *nats.Conn {
 	t.Helper()
-	c, err := nats.Connect(url)
+	c, err := nats.Connect(url, nats.Timeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

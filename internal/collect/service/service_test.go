@@ -20,7 +20,7 @@ import (
 // restricted is a broker with a user for each role, who may do what the table says.
 func restricted(t *testing.T) func(role wire.Role) *nats.Conn {
 	t.Helper()
-	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true}
+	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, AuthTimeout: 60}
 	for _, role := range wire.Roles() {
 		p, err := wire.PermissionsOf(role, "web")
 		if err != nil {
@@ -38,12 +38,12 @@ func restricted(t *testing.T) func(role wire.Role) *nats.Conn {
 	}
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !s.ReadyForConnections(time.Minute) {
 		t.Fatal("the broker does not listen")
 	}
 	return func(role wire.Role) *nats.Conn {
 		t.Helper()
-		c, err := nats.Connect(s.ClientURL(), nats.UserInfo(string(role), "x"), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { t.Errorf("%s: %v", role, err) }))
+		c, err := nats.Connect(s.ClientURL(), nats.Timeout(time.Minute), nats.UserInfo(string(role), "x"), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { t.Errorf("%s: %v", role, err) }))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func all[T any](t *testing.T, c *nats.Conn, subject string, enough int) (out []T
 		t.Fatal(err)
 	}
 	for len(out) < enough {
-		m, err := inbox.NextMsg(10 * time.Second)
+		m, err := inbox.NextMsg(time.Minute)
 		if err != nil {
 			t.Fatalf("%s: %d answers: %v", subject, len(out), err)
 		}
@@ -113,7 +113,7 @@ func TestClientsOfMicroServicesFindUsWithinThePermissionsOfEachRole(t *testing.T
 		t.Errorf("%+v", info)
 	}
 	for _, want := range []string{"", "second"} {
-		m, err := other.Request(wire.OfHost("web", "command"), []byte("x"), 10*time.Second)
+		m, err := other.Request(wire.OfHost("web", "command"), []byte("x"), time.Minute)
 		if err != nil || m.Header.Get(micro.ErrorHeader) != want {
 			t.Errorf("%v: %+v", err, m)
 		}

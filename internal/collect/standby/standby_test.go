@@ -45,7 +45,7 @@ func newLab(t *testing.T) *lab {
 
 func (l *lab) connect(options ...nats.Option) *nats.Conn {
 	l.t.Helper()
-	c, err := nats.Connect(l.b.URL(), options...)
+	c, err := nats.Connect(l.b.URL(), append(options, nats.Timeout(time.Minute))...)
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -46,30 +46,18 @@ func TestAnOrdinaryServerTakesTheConfiguration(t *testing.T) {
 	if !o.NoFastProducerStall || o.MaxPayload < wire.MaxRange {
 		t.Errorf("max_payload %d, no_fast_producer_stall %v", o.MaxPayload, o.NoFastProducerStall)
 	}
-	o.NoSigs, o.NoLog = true, true
+	o.NoSigs, o.NoLog, o.TLSTimeout, o.AuthTimeout = true, true, 60, 61
 	s, err := server.NewServer(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(20 * time.Second) {
+	if !s.ReadyForConnections(time.Minute) {
 		t.Fatal("the server does not listen")
 	}
 	at := fmt.Sprintf("tls://127.0.0.1:%d", s.Addr().(*net.TCPAddr).Port)
-	connect := func(k *trust.Key, more ...nats.Option) (*nats.Conn, error) {
-		t.Helper()
-		options, err := k.Options()
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := nats.Connect(at, append(options, more...)...)
-		if err == nil {
-			t.Cleanup(c.Close)
-		}
-		return c, err
-	}
-	trusted, err := connect(m.read(m.ServerKey()))
+	trusted, err := connect(t, at, m.read(m.ServerKey()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +69,7 @@ func TestAnOrdinaryServerTakesTheConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused := make(chan error, 8)
-	host, err := connect(web, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err }))
+	host, err := connect(t, at, web, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +77,7 @@ func TestAnOrdinaryServerTakesTheConfiguration(t *testing.T) {
 	if err := errors.Join(host.Publish(wire.OfHost("db", "data"), nil), host.Publish(own, nil)); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := all.NextMsg(20 * time.Second); err != nil || got.Subject != own {
+	if got, err := all.NextMsg(time.Minute); err != nil || got.Subject != own {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if err := <-refused; !errors.Is(err, nats.ErrPermissionViolation) {
@@ -104,10 +92,10 @@ func TestAnOrdinaryServerTakesTheConfiguration(t *testing.T) {
 	}
 	answer := make(chan error, 1)
 	go func() {
-		_, err := trusted.Request(wire.OfHost("web.example.org", "command"), nil, 20*time.Second)
+		_, err := trusted.Request(wire.OfHost("web.example.org", "command"), nil, time.Minute)
 		answer <- err
 	}()
-	m1, err := commands.NextMsg(20 * time.Second)
+	m1, err := commands.NextMsg(time.Minute)
 	if err == nil {
 		err = m1.Respond(nil)
 	}
@@ -124,7 +112,7 @@ func TestAnOrdinaryServerTakesTheConfiguration(t *testing.T) {
 	if err := s.Reload(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := connect(db); !trust.Refused(err) {
+	if _, err := connect(t, at, db); !trust.Refused(err) {
 		t.Errorf("a revoked host: %v", err)
 	}
 	if err := host.Flush(); err != nil {
