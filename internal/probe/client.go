@@ -226,7 +226,7 @@ func (c *Client) together(now time.Time) {
 		return
 	}
 	next := now.Add(time.Hour)
-	for range n {
+	for left := n; left > 0; left-- {
 		asked := time.Now()
 		for _, h := range c.hosts {
 			if h.open(now) {
@@ -237,7 +237,7 @@ func (c *Client) together(now time.Time) {
 				}
 			}
 		}
-		for time.Since(asked) < pairSpacing {
+		for left > 1 && time.Since(asked) < pairSpacing {
 		}
 	}
 	for _, h := range c.hosts {

@@ -11,22 +11,22 @@ func TestExchangesOverLoopbackCarryStampsOfTheKernel(t *testing.T) {
 		t.Run(address, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 			defer cancel()
-			key := NewKey()
-			s, err := Listen(ctx, address, Options{Key: key})
+			key, base := NewKey(), System()
+			s, err := Listen(ctx, address, Options{Key: key, Clock: base})
 			if err != nil {
 				t.Fatal(err)
 			}
 			served := make(chan error, 1)
 			go func() { served <- s.Serve(ctx) }()
-			c, err := Dial(ctx, Options{Key: key, Rate: 200}, s.Addr().String())
+			c, err := Dial(ctx, Options{Key: key, Clock: base, Rate: 200}, s.Addr().String())
 			if err != nil {
 				t.Fatal(err)
 			}
 			var late, exact int
 			if err := c.Run(ctx, func(x Sample) {
-				low, high := x.T3.Time-x.T4.Time, x.T2.Time-x.T1.Time
-				// One machine, two origins of the free clock, which differ by less than 10 ms.
-				if low > high || high > 10e6 || low < -10e6 {
+				low := int64(x.T3.Time-x.T4.Time) - x.T3.Error - x.T4.Error
+				high := int64(x.T2.Time-x.T1.Time) + x.T1.Error + x.T2.Error
+				if low > 0 || high < 0 { // both ends have one clock
 					t.Errorf("offset in [%d, %d]: %+v", low, high, x)
 				}
 				// REALTIME is one: stamps of it keep their order to the nanosecond.
@@ -36,9 +36,11 @@ func TestExchangesOverLoopbackCarryStampsOfTheKernel(t *testing.T) {
 					}
 				}
 				if x.Late {
-					if late++; late == 20 {
-						cancel()
-					}
+					late++
+				}
+				// The kernel's stamps come with a busy machine's delay, some too late.
+				if stats := c.Stats(); late >= 20 && exact >= late/2 && stats.Kernel >= stats.User {
+					cancel()
 				}
 			}); err != nil {
 				t.Error(err)
@@ -47,11 +49,8 @@ func TestExchangesOverLoopbackCarryStampsOfTheKernel(t *testing.T) {
 				t.Error(err)
 			}
 			t.Logf("%+v\n%+v", c.Stats(), s.Stats())
-			if exact < late/2 {
-				t.Errorf("%d of %d sendings have a stamp on REALTIME", exact, late)
-			}
-			if late < 20 || c.Stats().Kernel < c.Stats().User {
-				t.Errorf("%d late samples, %+v", late, c.Stats())
+			if context.Cause(ctx) != context.Canceled {
+				t.Errorf("%d late samples, %d sendings have a stamp on REALTIME, %+v", late, exact, c.Stats())
 			}
 		})
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // long is longer than any test waits.
-const long = 20 * time.Second
+const long = time.Minute
 
 // wait waits for a word, and fails if only the longest pause ended it.
 func wait(t *testing.T, w *Watcher) {

@@ -2,6 +2,7 @@ package planned
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -96,7 +97,8 @@ func TestHostsExchangeProbesAsTheirPlansSayAndFollowChanges(t *testing.T) {
 	b.until(t, "asked on", func(s *State) bool { return len(s.Pairs) == 1 && s.Pairs[0].Exchanges > more })
 
 	// A plan that cannot be used changes nothing, and is told once.
-	if err := os.WriteFile(b.plan, []byte("{"), 0o600); err != nil {
+	bad := filepath.Join(t.TempDir(), "bad") // whole at once: an empty plan would be another warning
+	if err := errors.Join(os.WriteFile(bad, []byte("{"), 0o600), os.Rename(bad, b.plan)); err != nil {
 		t.Fatal(err)
 	}
 	got = b.until(t, "refused", func(s *State) bool { return s.Error != "" })
