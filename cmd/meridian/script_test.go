@@ -31,7 +31,7 @@ import (
 //	unwarned                  the last command said nothing on stderr but which files it wrote
 //	need PROGRAM              skip where a program is missing, fail if MERIDIAN_CI is 1
 //
-// and those of files_test.go, lttng_test.go, objects_test.go and view_test.go. $PORT is an unused UDP port.
+// and those of clock_words_test.go, files_test.go, lttng_test.go, objects_test.go and view_test.go. $PORT is an unused UDP port of 127.0.0.1.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -56,6 +56,7 @@ func TestScripts(t *testing.T) {
 			"exits": exits, "world": makeWorld, "truth": checkTruth, "merged": checkMerged, "field": checkField,
 			"near": checkNear, "narrower": checkNarrower, "unwarned": unwarned, "need": need, "snapshot": snapshot, "unchanged": unchanged, "cut": cut, "compress": compress,
 			"noise": noise, "viewed": viewed, "interrupt": interrupt, "smalldisk": smallDisk, "lttng": writeLTTng, "flip": flip, "objects": objects, "requests": requests, "archived": archived,
+			"serveclock": serveClock, "endclock": endClock, "asks": asks, "says": says,
 		},
 	})
 }
@@ -104,6 +105,7 @@ type bench struct {
 	world *world
 	files map[string]string // at the last snapshot, by name
 	store *store            // nil without one
+	clock *servedClock      // likewise
 }
 
 func benchOf(ts *testscript.TestScript) *bench { return ts.Value("bench").(*bench) }
