@@ -37,11 +37,7 @@ func TestAnAgentInterruptedBeforeItsRecorderBeginsRecordsWhatIsInTheRings(t *tes
 	if err := c.agent.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	for until := time.Now().Add(60 * time.Second); pending(t, c.agent.Process.Pid, syscall.SIGINT); time.Sleep(time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatal("the agent takes no notice of its interrupt")
-		}
-	}
+	delivered(t, c.agent.Process.Pid, syscall.SIGINT)
 	if _, err := pipe.WriteString("night\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -57,6 +53,16 @@ func TestAnAgentInterruptedBeforeItsRecorderBeginsRecordsWhatIsInTheRings(t *tes
 		t.Errorf("%d events are stored, want 300: %s", n, said)
 	}
 	_ = c.end(c.server)
+}
+
+// delivered waits until a signal to a process is not pending any more.
+func delivered(t *testing.T, pid int, s syscall.Signal) {
+	t.Helper()
+	for until := time.Now().Add(time.Minute); pending(t, pid, s); time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("process %d takes no notice of %v", pid, s)
+		}
+	}
 }
 
 // pending reports whether a signal to a process is still to be delivered.

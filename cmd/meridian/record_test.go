@@ -26,6 +26,10 @@ func init() {
 		spillAll = true
 		main()
 	}
+	processes["meridian-patient"] = func() { // meridian, to which signals of one minute are the same, however busy the machine is
+		sameSignal = time.Minute
+		main()
+	}
 }
 
 var emitted = sensor.NewEvent2[int, string]("test", "number", "n", "text")

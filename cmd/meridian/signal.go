@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// sameSignal is how long after a signal another one counts as the same: timeout(1) signals its child, and then the child's process group.
-const sameSignal = 200 * time.Millisecond
+// sameSignal is how long after a signal another one counts as the same: timeout(1) signals its child, and then the child's process group. Tests
+// make it longer.
+var sameSignal = 200 * time.Millisecond
 
 // endingSignals are the signals at which a command ends in order: temporary outputs are removed. A hangup of its terminal is one of them,
 // unless it is ignored (nohup).
