@@ -99,7 +99,7 @@ type stripSpot struct {
 func (p *panelPage) strips(spots ...stripSpot) {
 	p.t.Helper()
 	wrong := value[[]string](p.logic, fmt.Sprintf(`new Promise((done) => { %s %s
-		const until = performance.now() + 20000, spots = %s;
+		const until = performance.now() + 100000, spots = %s;
 		(function look() {
 			const wrong = spots.map((s) => [s, strip(s.Line, s.At, s.Above)]).filter(([s, got]) => got !== s.Want);
 			if (!wrong.length || performance.now() > until) done(wrong.map(([s, got]) => s.Line + " at " + s.At + ", " + s.Above + " above its foot, has '" + got + "', not '" + s.Want + "'"));
