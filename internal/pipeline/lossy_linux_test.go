@@ -93,8 +93,8 @@ func (w *disturbedTraffic) from(frame []byte) int {
 	return 1
 }
 
-// slowest is longer than any frame was on its way.
-const slowest = int64(time.Second)
+// slowest is longer than any frame was on its way, through a process that may have to wait for a processor.
+const slowest = int64(time.Minute)
 
 // origin returns when the frame received was sent; sure is false if that was one of several sendings alike in every byte.
 func (w *disturbedTraffic) origin(f *seenFrame) (sent int64, sure bool) {

@@ -23,7 +23,7 @@ func TestAddressesOfRecordedInterfacesAreThoseOfTheirHosts(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	origins := make(map[string]int64)
+	origins := make(map[string]*origin)
 	var stops []func() record.Summary
 	add("web", "10.99.0.1/32")
 	for _, host := range []string{"web", "db"} {
@@ -37,9 +37,9 @@ func TestAddressesOfRecordedInterfacesAreThoseOfTheirHosts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stop, origin := recordHost(t, lab, host, filepath.Join(dir, host),
+		stop, of := recordHost(t, lab, host, filepath.Join(dir, host),
 			record.Options{Packets: capture, Early: early, Sources: []record.Source{record.Interfaces(watcher)}}, capture, watcher)
-		stops, origins[host] = append(stops, stop), origin
+		stops, origins[host] = append(stops, stop), of
 	}
 	add("web", "2001:db8::99/128")
 	lab.Run(netlab.Mixed("web", "db"))

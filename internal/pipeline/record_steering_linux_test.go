@@ -104,7 +104,7 @@ func TestRecordedHostsAreFreeClocks(t *testing.T) {
 	web, db := filepath.Join(dir, "web"), filepath.Join(dir, "db")
 	stopWeb, originWeb := recordTwice(t, lab, "web", web)
 	stopDB, originDB := recordTwice(t, lab, "db", db)
-	origins := map[string]int64{"web": originWeb, "db": originDB}
+	origins := map[string]*origin{"web": originWeb, "db": originDB}
 	// The clock is let alone at first and in the end, where the counter's line is taken from the maps.
 	const quiet = 300 * time.Millisecond
 	s := sample()
@@ -128,7 +128,7 @@ func TestRecordedHostsAreFreeClocks(t *testing.T) {
 
 // holdCounter holds the maps of hosts against readings of the counter: the timeline runs as that of the reference does, so the
 // instants of readings lie on one line over the counter.
-func holdCounter(t *testing.T, out *pipeline.Outcome, readings []clock.Reading, origins map[string]int64) {
+func holdCounter(t *testing.T, out *pipeline.Outcome, readings []clock.Reading, origins map[string]*origin) {
 	t.Helper()
 	maps := make(map[string]clock.Map)
 	for _, h := range out.Report.Hosts {
@@ -145,17 +145,20 @@ func holdCounter(t *testing.T, out *pipeline.Outcome, readings []clock.Reading, 
 	}
 	reference := maps[out.Report.Reference]
 	instant := func(m *clock.Map, host string, r clock.Reading) clock.TimelineTime {
-		return m.At(clock.HostTime(r.Ns + origins[host]))
+		return m.At(clock.HostTime(r.Ns + origins[host].ns))
 	}
 	first, last := readings[0], readings[len(readings)-1]
+	errorNs := func(r clock.Reading) int64 {
+		return r.NsError + clock.MulDiv(int64(r.Error), last.Ns-first.Ns, int64(last.Counter-first.Counter), clock.Up)
+	}
 	from, to := instant(&reference, out.Report.Reference, first), instant(&reference, out.Report.Reference, last)
 	for name, m := range maps {
 		worst := int64(0)
 		for _, r := range readings {
 			truth := clock.Add(from, clock.MulDiv(int64(r.Counter-first.Counter), int64(to-from), int64(last.Counter-first.Counter), clock.Nearest))
-			low, high, _, _ := m.Bounds(clock.HostTime(r.Ns + origins[name]))
-			// The readings here have errors, those at the ends of the line too, and the origins: some 50 ns each.
-			const own = 300
+			low, high, _, _ := m.Bounds(clock.HostTime(r.Ns + origins[name].ns))
+			// The readings here have errors, those at the ends of the line too, and the origins.
+			own := clock.TimelineTime(300 + errorNs(r) + errorNs(first) + errorNs(last))
 			if truth < low-own || truth > high+own {
 				t.Fatalf("%s: an event at count %d was at %d and not from %d to %d", name, r.Counter, truth, low, high)
 			}
