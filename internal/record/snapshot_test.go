@@ -157,9 +157,9 @@ func TestSnapshotsOfARecordingThatDropsAreWholeAroundTheInstant(t *testing.T) {
 			}
 		}
 		if len(until) == 2 {
-			wholeFrom(t, events, p.Process.Pid, []int{until[0], until[1]}, int64(d.Until)+originOf(m))
+			wholeFrom(t, events, p.Process.Pid, []int{until[0], until[1]}, int64(d.Until)+originOf(m), discardedIn(t, x.Dir))
 		}
-		babeltrace(t, x.Dir)
+		babeltraceWithLoss(t, x.Dir)
 	}
 	if asked != 12 {
 		t.Errorf("%d snapshots for %d requests", len(s.Snapshots), asked)
