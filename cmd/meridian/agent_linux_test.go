@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -46,7 +48,7 @@ func (c *collection) serve(listen string) {
 func (c *collection) record(flags ...string) {
 	c.t.Helper()
 	c.agentSaid = new(bytes.Buffer)
-	c.agent = exec.Command("meridian", slices.Concat([]string{"agent", "--server", c.url, "-o", c.trace, "--session", "night", "--host", "web"}, c.agentFlags,
+	c.agent = exec.Command("meridian", slices.Concat([]string{"agent", "--server", c.url, "-o", c.trace, "--session", "night", "--host", "web", "--drain", "3m"}, c.agentFlags,
 		[]string{"--", "-q", "--rings", c.rings, "--flush", "10ms"}, flags)...)
 	file, err := os.Create(filepath.Join(c.dir, "agent.log")) // a recorder outlives its agent, and with it a pipe
 	if err != nil {
@@ -97,8 +99,19 @@ func newCollection(t *testing.T) *collection {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.endRecorders)
-	c.serve("127.0.0.1:0")
+	c.serve(ownAddress())
 	return c
+}
+
+// addresses counts those of [ownAddress].
+var addresses atomic.Int32
+
+// ownAddress returns an address at which nobody else listens, and from which nobody connects: it is of this process, and its port is of none that
+// systems choose when a program asks for any. So a server can be started there again.
+func ownAddress() string {
+	pid := os.Getpid() // of up to 22 bits
+	own := netip.AddrFrom4([4]byte{127, 64 + byte(pid>>16), byte(pid >> 8), byte(pid)})
+	return netip.AddrPortFrom(own, uint16(10_000+addresses.Add(1))).String()
 }
 
 // differences compares what was recorded with what is stored. A file that grows meanwhile may have more in the store than was read here first, of
@@ -177,12 +190,10 @@ func TestWhatIsDroppedUnsentIsToldByTheAgentAndByReadersOfTheServersDirectory(t 
 		}
 	}
 	emit("10")
-	for range 1000 { // until the agent sends
-		if _, err := os.Stat(filepath.Join(c.stored, "metadata")); err == nil {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	eventually(t, "the agent sends nothing", func() bool {
+		_, err := os.Stat(filepath.Join(c.stored, "metadata"))
+		return err == nil
+	})
 	_ = c.server.Process.Kill()
 	_ = c.server.Wait()
 	for range 5 {
@@ -257,10 +268,11 @@ func TestAnAgentThatIsRefusedWhenTheBrokerComesSaysSo(t *testing.T) {
 			t.Fatal("nothing is recorded")
 		}
 	}
-	if out, err := exec.Command("meridian", "server", "init", "-q", "--dir", filepath.Join(c.dir, "stored"), "--name", "127.0.0.1").CombinedOutput(); err != nil {
+	address := strings.TrimPrefix(c.url, "nats://")
+	if out, err := exec.Command("meridian", "server", "init", "-q", "--dir", filepath.Join(c.dir, "stored"), "--name", netip.MustParseAddrPort(address).Addr().String()).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	c.serve(strings.TrimPrefix(c.url, "nats://"))
+	c.serve(address)
 	path := filepath.Join(c.dir, "agent.log")
 	for until := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		if said, _ := os.ReadFile(path); strings.Contains(string(said), "the broker asks for a key") {

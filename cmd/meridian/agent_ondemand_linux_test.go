@@ -38,15 +38,15 @@ func TestFlightRecordersSendWhatIsAskedForAlone(t *testing.T) {
 		}
 	}
 	emit()
-	time.Sleep(1500 * time.Millisecond) // the span below begins behind this
-	begin := time.Now()
+	begin := time.Now() // of the span that is asked for
 	emit()
+	span := time.Since(begin)
 	if _, err := os.Stat(filepath.Join(f.dir, "stored", "fleet")); err == nil {
 		t.Error("the server has something that nobody asked for")
 	}
-	brought, at := filepath.Join(f.dir, "brought"), begin.Add(500*time.Millisecond).UTC().Format(time.RFC3339Nano)
-	f.expect(3, "db is ended: nothing was recorded in the span", "fetch", "crash", "--around", at, "--span", "1s", "-o", brought)
-	f.expect(1, "db is refused: session crash is of another span", "fetch", "crash", "--around", at, "--span", "2s", "-o", brought+"2")
+	brought, at := filepath.Join(f.dir, "brought"), begin.Add(span/2).UTC().Format(time.RFC3339Nano)
+	f.expect(3, "db is ended: nothing was recorded in the span", "fetch", "crash", "--around", at, "--span", span.String(), "-o", brought)
+	f.expect(1, "db is refused: session crash is of another span", "fetch", "crash", "--around", at, "--span", (2 * span).String(), "-o", brought+"2")
 	f.expect(2, "--span", "fetch", "crash", "--around", at, "--span", "2h")
 	f.expect(2, "--around", "fetch", "--around", "noon")
 	f.expect(2, "need --around", "fetch", "crash", "--span", "2s")

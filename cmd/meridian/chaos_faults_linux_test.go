@@ -120,14 +120,11 @@ func (c *chaos) starve() {
 		testneed.Missing(c.t, "a limit of memory cannot be set: %v", err)
 	}
 	c.pause(time.Second)
-	_ = write(group, "cgroup.procs", pid) // it may be dead
-	for range 1000 {
-		if err := os.Remove(own); err == nil || errors.Is(err, os.ErrNotExist) {
-			return
-		}
-		time.Sleep(10 * time.Millisecond) // a process that was killed leaves it as it ends
-	}
-	c.t.Errorf("%s cannot be removed", own)
+	_ = write(group, "cgroup.procs", pid)                   // it may be dead
+	eventually(c.t, own+" cannot be removed", func() bool { // a process that was killed leaves it as it ends
+		err := os.Remove(own)
+		return err == nil || errors.Is(err, os.ErrNotExist)
+	})
 }
 
 // reviveServer starts the server again if it is dead, as systemd does.

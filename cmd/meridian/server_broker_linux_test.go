@@ -2,7 +2,6 @@ package main_test
 
 import (
 	"context"
-	"net"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -13,15 +12,7 @@ import (
 // A server whose broker begins later waits for it and says so; interrupted meanwhile, it ends as any server does.
 func TestAServerWaitsForItsBroker(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.77.1:0") // where no other test listens
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String() // free once it is closed
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
+	address, dir := ownAddress(), t.TempDir()
 	c := &collection{t: t, dir: dir, rings: filepath.Join(dir, "rings")}
 	begin := func(name string) (*exec.Cmd, *waited) {
 		said := newWaited(t)
