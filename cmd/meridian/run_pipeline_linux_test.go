@@ -33,7 +33,8 @@ func TestPipelineOfThreeHosts(t *testing.T) {
 				testneed.Program(t, "ip")
 			}
 			dir := filepath.Join(t.TempDir(), "out")
-			c := exec.Command("meridian", "run", "../../examples/pipeline3/pipeline3.yaml", "--on", on, "-o", dir, "-q", "--also", "events.jsonl")
+			file := example(t, "pipeline3/pipeline3.yaml", "timeout: 30s", "timeout: 3m", "timeout: 2m", "timeout: 6m", "max=10s", "max=3m") // on any machine
+			c := exec.Command("meridian", "run", file, "--on", on, "-o", dir, "-q", "--also", "events.jsonl")
 			text, failed := c.CombinedOutput()
 			b, err := os.ReadFile(filepath.Join(dir, "report.json"))
 			if err != nil {
