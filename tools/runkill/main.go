@@ -1,7 +1,7 @@
 // Command runkill kills parts of experiments (meridian run) at random instants and checks that nothing is left behind and that the
 // report names what was killed.
 //
-//	runkill -meridian PATH [-n 100] [-seed N] [-on namespaces|processes] [-kind controller|keeper|host|daemon|^C|^C^C]
+//	runkill -meridian PATH [-n 100] [-seed N] [-within 5s] [-on namespaces|processes] [-kind controller|keeper|host|daemon|^C|^C^C]
 //
 // Each round runs an experiment of two hosts with a command, a daemon that speaks, a server, and a program that leaves behind a child
 // in a session of its own. At a random instant one of these is killed, half of the times by SIGKILL, else by SIGTERM: a daemon, a host's
@@ -31,7 +31,7 @@ import (
 const experiment = `name: kills
 files: [speaks.sh]
 hosts: [a, b]
-timeout: 60s
+timeout: 300s
 daemons:
   command: {hosts: all, run: [sleep, "0.4"]}
   server: {host: a, shell: "echo listening; exec sleep 1000", ready: listening}
@@ -66,6 +66,7 @@ func main() {
 	n := flag.Int("n", 100, "rounds")
 	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the random numbers")
 	on := flag.String("on", "", "place of the hosts; both in turn if empty")
+	flag.DurationVar(&leftWithin, "within", 5*time.Second, "how long after the controller everything may take to end")
 	kind := flag.String("kind", "", "what is killed, `KIND` of "+strings.Join(kinds, ", ")+"; all if empty")
 	flag.Parse()
 	if err := rounds(*meridian, *n, *seed, *on, *kind); err != nil {
@@ -159,7 +160,7 @@ func (r *round) run() error {
 	select {
 	case <-done:
 		r.ended = time.Since(signalled)
-	case <-time.After(60 * time.Second):
+	case <-time.After(3 * time.Minute):
 		return fmt.Errorf("the controller does not end:\n%s", stdout.String())
 	}
 	if err := r.nothingLeft(traces); err != nil {
@@ -266,8 +267,8 @@ func variable(environment []byte, name string) string {
 	return ""
 }
 
-// leftWithin is how long after the controller everything may take to end.
-const leftWithin = 5 * time.Second
+// leftWithin is how long after the controller everything may take to end. Where the machine is busy, as in tests, that is long.
+var leftWithin = time.Minute
 
 // nothingLeft checks that all has gone.
 func (r *round) nothingLeft(t *traces) error {
