@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +19,24 @@ import (
 )
 
 var step = sensor.NewEvent1[int64]("example", "step", "n")
+
+// output is what a program prints.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
 
 func TestProgramsInGoAndCReadALiveTimelineWhole(t *testing.T) {
 	testneed.Long(t, "builds the command and a program in C")
@@ -35,7 +54,7 @@ func TestProgramsInGoAndCReadALiveTimelineWhole(t *testing.T) {
 			t.Fatalf("%s: %v\n%s", build, err, out)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	tail := exec.CommandContext(ctx, inDir("meridian"), "tail", inDir("trace"), "--event", "step", "--ring", inDir("timeline"))
 	var said strings.Builder
@@ -52,9 +71,8 @@ func TestProgramsInGoAndCReadALiveTimelineWhole(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	var inGo, inC bytes.Buffer
+	var inGo, inC output
 	done := make(chan error, 2)
-	inC.Grow(1 << 20)
 	c := exec.CommandContext(ctx, inDir("subscribe"), inDir("timeline"))
 	c.Stdout = &inC
 	go func() { done <- run(inDir("timeline"), "example:step", 0, &inGo) }()
@@ -65,8 +83,15 @@ func TestProgramsInGoAndCReadALiveTimelineWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	const n = 2000
-	for i := range int64(n) {
-		step.Emit(i)
+	step.Emit(0)
+	for !strings.Contains(inGo.String(), "\n") || !strings.Contains(inC.String(), "\n") { // both have opened the ring, which goes with tail
+		if ctx.Err() != nil {
+			t.Fatalf("the first event is not read: %q, %q", inGo.String(), inC.String())
+		}
+		time.Sleep(time.Millisecond)
+	}
+	for i := range int64(n - 1) {
+		step.Emit(i + 1)
 	}
 	if err := stop(); err != nil {
 		t.Fatal(err)
@@ -82,7 +107,7 @@ func TestProgramsInGoAndCReadALiveTimelineWhole(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for name, out := range map[string]*bytes.Buffer{"Go": &inGo, "C": &inC} {
+	for name, out := range map[string]*output{"Go": &inGo, "C": &inC} {
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		if len(lines) != n+1 || lines[n] != "0 events lost" {
 			t.Errorf("%s: %d lines, the last %q", name, len(lines), lines[len(lines)-1])

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -34,6 +35,7 @@ type process struct {
 	t     *testing.T
 	cmd   *exec.Cmd
 	lines *bufio.Scanner
+	log   string // what it says on stderr, a file
 	// first and last are the first and the greatest number that came, missing are those between that did not.
 	first, last int64
 	missing     map[int64]bool
@@ -45,7 +47,7 @@ func start(t *testing.T, said string, env []string, args ...string) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{t: t, cmd: exec.Command(args[0], args[1:]...), last: -1, missing: make(map[int64]bool)}
+	p := &process{t: t, cmd: exec.Command(args[0], args[1:]...), log: log.Name(), last: -1, missing: make(map[int64]bool)}
 	p.cmd.Env, p.cmd.Stderr = append(os.Environ(), env...), log
 	out, err := p.cmd.StdoutPipe()
 	if err == nil {
@@ -129,8 +131,7 @@ func TestASubscriberThatIsStoppedDelaysNobody(t *testing.T) {
 			t.Fatalf("%v: %s", err, said)
 		}
 	}
-	address := freeAddress(t)
-	server := start(t, "server", nil, meridian, "server", "--dir", filepath.Join(dir, "stored"), "--listen", "127.0.0.1:0", "--timeline", "on", "--latency", "5ms", "--http", address)
+	server := start(t, "server", nil, meridian, "server", "--dir", filepath.Join(dir, "stored"), "--listen", "127.0.0.1:0", "--timeline", "on", "--latency", "5ms", "--http", "127.0.0.1:0")
 	if !server.lines.Scan() {
 		t.Fatal("the server has ended")
 	}
@@ -166,7 +167,7 @@ func TestASubscriberThatIsStoppedDelaysNobody(t *testing.T) {
 	}()
 
 	subscribers := []*process{start(t, "Go", []string{"REMOTE_IS_EXAMPLE=1"}, os.Args[0], "-server", url, "night")}
-	events := "http://" + address + "/sessions/night/events"
+	events := server.says(regexp.MustCompile(`events and metrics: (http://\S+)`)) + "/night/events"
 	await(t, events)
 	subscribers = append(subscribers, start(t, "Python", nil, python, "-u", "subscribe.py", events))
 	keeper := start(t, "packets", nil, packets, "-server", url, "night", filepath.Join(dir, "kept"))
@@ -215,15 +216,20 @@ func await(t *testing.T, url string) {
 	t.Fatal(strings.TrimPrefix(url, "http://") + " does not come")
 }
 
-// freeAddress returns one at which nothing listens.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+// says waits until a process says something on stderr, and returns what it says there.
+func (p *process) says(what *regexp.Regexp) string {
+	p.t.Helper()
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		b, err := os.ReadFile(p.log)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if found := what.FindSubmatch(b); found != nil {
+			return string(found[1])
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	p.t.Fatalf("%v does not say %v", p.cmd.Args, what)
+	return ""
 }
 
 // The client in Python ends without a word when it is interrupted, or when nobody reads its output.
