@@ -162,10 +162,13 @@ func TestSlicesBecomeSpansAtTimesOfTheTimelineWithTheirParents(t *testing.T) {
 
 func span(name string) hostSpan { return hostSpan{host: "web", span: &v1.Span{Name: name}} }
 
+// patient waits for a collector on a busy machine: a request that is repeated counts.
+var patient = &http.Client{Timeout: time.Minute}
+
 func TestARequestIsRepeatedUntilTheCollectorTakesIt(t *testing.T) {
 	t.Parallel()
 	c, url := collecting(t, 503, 429, 502, 504, 200)
-	e := NewExporter(ExporterOptions{URL: url, Every: time.Millisecond, Retry: time.Millisecond})
+	e := NewExporter(ExporterOptions{URL: url, Every: time.Millisecond, Retry: time.Millisecond, Client: patient})
 	e.add(span("a"))
 	e.add(span("b"))
 	if s := exported(t, e); s.Exported != 2 || s.Dropped != 0 || c.tries != 5 || len(c.spans) != 2 {
@@ -176,7 +179,7 @@ func TestARequestIsRepeatedUntilTheCollectorTakesIt(t *testing.T) {
 func TestSpansThatAreRefusedAreCountedAndNotRepeated(t *testing.T) {
 	t.Parallel()
 	c, url := collecting(t, 400)
-	e := NewExporter(ExporterOptions{URL: url, Every: time.Millisecond, Batch: 2})
+	e := NewExporter(ExporterOptions{URL: url, Every: time.Millisecond, Batch: 2, Client: patient})
 	for _, name := range []string{"a", "b", "c", "d"} {
 		e.add(span(name))
 	}
