@@ -268,6 +268,11 @@ func printSessions(cmd *cobra.Command, sessions []wire.SessionStatus) error {
 	return w.Flush()
 }
 
+var errNoServer = errors.New("no server is there: is 'meridian server' running?")
+
+// noResponders is the status of a broker's reply to a request that nobody takes (ADR-4 of NATS).
+const noResponders = "503"
+
 // askAll asks all servers, and returns their answers and the names of those that did not answer. Servers that are not known are those that are heard.
 func askAll[T interface{ From() string }](ctx context.Context, c *nats.Conn, subject string, request []byte, known []string, within time.Duration) (answers []T, missing []string, err error) {
 	alive, replies := make(chan *nats.Msg, 1024), make(chan *nats.Msg, 1024)
@@ -282,22 +287,26 @@ func askAll[T interface{ From() string }](ctx context.Context, c *nats.Conn, sub
 	}
 	heard, answered := map[string]bool{}, map[string]bool{}
 	listened, late := time.After(serversSpeak), time.After(within)
-	over := known != nil
+	over, untaken := known != nil, false
 	for _, s := range known {
 		heard[s] = true
 	}
 	for {
-		if over && len(answers) > 0 && containsAll(answered, heard) {
+		switch {
+		case over && len(answers) > 0 && containsAll(answered, heard):
 			return answers, nil, nil
+		case over && untaken && len(heard)+len(answers) == 0:
+			return nil, nil, errNoServer
 		}
 		select {
 		case <-ctx.Done():
 			return nil, nil, ctx.Err()
 		case <-listened:
-			if over = true; len(heard)+len(answers) == 0 {
-				return nil, nil, errors.New("no server is there: is 'meridian server' running?")
-			}
+			over = true
 		case <-late:
+			if len(heard)+len(answers) == 0 {
+				return nil, nil, errNoServer
+			}
 			for s := range heard {
 				if !answered[s] {
 					missing = append(missing, s)
@@ -310,6 +319,8 @@ func askAll[T interface{ From() string }](ctx context.Context, c *nats.Conn, sub
 				heard[s.Server] = true
 			}
 		case m := <-replies:
+			// Silence alone does not say that no server is there: one on a busy machine is late.
+			untaken = untaken || len(m.Data) == 0 && m.Header.Get("Status") == noResponders
 			if a, err := wire.Decode[T](m.Data); err == nil && len(m.Data) > 0 && !answered[a.From()] {
 				answered[a.From()] = true
 				answers = append(answers, a)
