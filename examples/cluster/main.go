@@ -168,7 +168,7 @@ func (c *cluster) ask(ctx context.Context, args ...string) (string, error) {
 
 // until waits until what a command of operators prints as JSON has a text for each host.
 func (c *cluster) until(ctx context.Context, what, text string) error {
-	late := time.Now().Add(30 * time.Second)
+	late := time.Now().Add(2 * time.Minute)
 	for {
 		out, err := c.ask(ctx, what, "--json")
 		if err == nil && strings.Count(out, text) == len(hosts) {
