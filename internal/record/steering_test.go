@@ -20,6 +20,7 @@ type steeredClock struct {
 	hz      uint64
 	cycle   int64 // ns
 	ppm     int64
+	random  *rand.Rand
 }
 
 const (
@@ -43,7 +44,7 @@ func (s *steeredClock) pass(d time.Duration) {
 
 func (s *steeredClock) take(c clock.Source) clock.Snapshot {
 	s.pass(7 * time.Microsecond)
-	ns := s.at(s.counter)
+	ns := s.at(s.counter + s.random.Uint64N(2*steeredError+1) - steeredError) // the clock was read at any instant within the error
 	x := clock.Snapshot{Counter: c,
 		Monotonic: clock.Reading{Clock: clock.Monotonic, Counter: s.counter, Error: steeredError, Ns: ns, NsError: 1},
 		Realtime:  clock.Reading{Clock: clock.Realtime, Counter: s.counter, Error: steeredError, Ns: sinceEpoch + ns - sinceBoot, NsError: 1}}
@@ -72,13 +73,13 @@ func TestReadingsTellWhereTheCounterStoodHoweverTheKernelSteers(t *testing.T) {
 	}
 	for name, ppm := range map[string]int64{"quiet": 0, "slewed": 200} {
 		dir := filepath.Join(t.TempDir(), "trace")
-		s := &steeredClock{counter: steeredBegin, hz: 3_000_000_000, cycle: 400e6, ppm: ppm}
+		random := rand.New(rand.NewPCG(1, uint64(ppm)))
+		s := &steeredClock{counter: steeredBegin, hz: 3_000_000_000, cycle: 400e6, ppm: ppm, random: random}
 		r, err := newRecorder(Options{Dir: dir, Rings: []string{t.TempDir()}}, s.take)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.own.kernel = s.kernel
-		random := rand.New(rand.NewPCG(1, uint64(ppm)))
 		for n := 0; s.at(s.counter) < sinceBoot+1500e6; n++ {
 			if err := r.own.read(time.Time{}, n%10 == 0); err != nil {
 				t.Fatal(err)
