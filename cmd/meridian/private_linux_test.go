@@ -24,7 +24,7 @@ m evaluate "$@" --plots plots
 m view "$@" --index t.mvx -o page.html
 m record -o trace --rings rings --host web -- emit 100
 m record -o file --rings rings -- sh -c '>by-the-program; umask >umask-of-program'
-m demo --duration 300ms --dir demo
+m demo --duration 1s --dir demo
 m clock key -o lab.key
 m server init --dir stored --name 127.0.0.1
 m server invite --dir stored web

@@ -91,26 +91,47 @@ func TestTailPrintsEventsAsTheyAreRecordedEachOnce(t *testing.T) {
 	}
 }
 
+// Nothing says when it has looked for the first time: more is recorded until it prints something.
 func TestTailLeavesOutWhatWasRecordedBefore(t *testing.T) {
 	dir := t.TempDir()
 	rings, trace := filepath.Join(dir, "rings"), filepath.Join(dir, "trace")
 	if err := os.Mkdir(rings, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("meridian", "record", "-q", "-o", trace, "--rings", rings, "--", "emit", "10").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	record := func() {
+		t.Helper()
+		if out, err := exec.Command("meridian", "record", "-q", "-o", trace, "--rings", rings, "--", "emit", "10").CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
 	}
-	all := tail(t, trace, "--all", "--event", "test:*")
-	for range 10 {
-		<-all.lines // its start takes longest: the second one starts as fast
+	record()
+	before := time.Now().UnixNano()
+	since := tail(t, trace, "--event", "test:*", "--format", "json")
+	var printed []string
+	for late := time.After(time.Minute); len(printed) == 0; {
+		record()
+		select {
+		case line, ok := <-since.lines:
+			if !ok {
+				t.Fatalf("it has ended: %s", since.stderr.String())
+			}
+			printed = append(printed, line)
+		case <-time.After(500 * time.Millisecond):
+		case <-late:
+			t.Fatal("nothing is printed")
+		}
 	}
-	since := tail(t, trace, "--event", "test:*")
-	time.Sleep(200 * time.Millisecond) // nothing says that it has looked; a line too many would come at any time
-	if code, rest := since.interrupted(t); code > 0 || len(rest) > 0 {
-		t.Errorf("exit code %d, lines %q", code, rest)
+	code, rest := since.interrupted(t)
+	if code != 0 {
+		t.Errorf("exit code %d: %s", code, since.stderr.String())
 	}
-	if code, rest := all.interrupted(t); code != 0 || len(rest) > 0 {
-		t.Errorf("exit code %d, lines %q", code, rest)
+	for _, line := range append(printed, rest...) {
+		var e struct {
+			At int64 `json:"recorded_ns"`
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil || e.At < before {
+			t.Errorf("%v: recorded %d ns before it began: %s", err, before-e.At, line)
+		}
 	}
 }
 
