@@ -11,6 +11,7 @@ MESSAGES ?= 1000000
 TRAFFIC  ?= 60s
 DATAGRAMS ?= 1000000
 FLAGS    ?=
+FOR      ?= 10m
 PACKAGES ?= ./clock ./internal/filter ./match ./align/bound ./align/causal
 
 # "make module PATH=..." sets PATH for the programs that make runs as well. They need the one that make was started with.
@@ -23,7 +24,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: bench-collect live-packets help build test quick lint lint-page race race-live race-short fuzz fuzz-decoders bench bench-align bench-hosts bench-ctf bench-sensor bench-record audit bench-start bench-view bench-live bench-subscribe bench-tls bench-clock live-index live-kills truth truth-error study adversary live-clocks live-steered pairs sorter steered steering lossy forged mutate module tidy demo chaos
+.PHONY: bench-collect live-packets help build test quick lint lint-page race explore fuzz fuzz-decoders bench bench-align bench-hosts bench-ctf bench-sensor bench-record audit bench-start bench-view bench-live bench-subscribe bench-tls bench-clock live-index live-kills truth truth-error study adversary live-clocks live-steered pairs sorter steered steering lossy forged mutate module tidy demo chaos
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,16 +32,16 @@ help: ## list these targets
 build: ## the command, as bin/meridian
 	go build -trimpath -o bin/meridian ./cmd/meridian
 
-test: ## all tests; as root it installs the programs that they need, else it prints what it skips
-	go run ./tools/testall $(FLAGS) work
+test: ## what CI runs: all tests, the race detector, lint, cross; as root it installs the programs that they need, else it prints what it skips
+	CGO_ENABLED=0 go run ./tools/testall -- $(FLAGS)
 
 quick: ## the daily tests, under a minute once built: no root, no browser, no other programs, fewer random cases
-	go run ./tools/testall -short $(FLAGS) work
+	CGO_ENABLED=0 go run ./tools/testall -short -- $(FLAGS)
 
 lint: lint-page ## gofmt, go vet, staticcheck, lint-page
 	@unformatted=$$(find . -name node_modules -prune -o -name '*.go' -print0 | xargs -0 gofmt -l); if [ -n "$$unformatted" ]; then echo "gofmt -w $$unformatted"; exit 1; fi
-	go vet work
-	go tool staticcheck work
+	CGO_ENABLED=0 go vet work
+	CGO_ENABLED=0 go tool staticcheck work
 
 lint-page: ## types and rules of the timeline page's modules; npm fetches the checkers once, pinned
 	@command -v npm >/dev/null || { echo "lint-page: npm is missing; the page's modules are not checked"; exit $${MERIDIAN_CI:-0}; }; \
@@ -48,13 +49,11 @@ lint-page: ## types and rules of the timeline page's modules; npm fetches the ch
 	{ cmp -s package-lock.json node_modules/.lint-page || { npm ci --ignore-scripts --no-audit --no-fund && cp package-lock.json node_modules/.lint-page; }; } && \
 	npm run --silent lint
 
-race: race-live race-short ## the tests of packages with goroutines under the race detector
+race: ## the tests of packages with goroutines under the race detector
+	CGO_ENABLED=0 go run ./tools/testall -stages race -- $(FLAGS)
 
-race-live: # those of sensors and recorders
-	CGO_ENABLED=1 go run ./tools/testall -race $(FLAGS) ./internal/record/... ./internal/netlab/... ./sensor/... ./sensor/sensorgrpc/... ./tools/sensorkill/...
-
-race-short: # all others
-	CGO_ENABLED=1 go run ./tools/testall -race -short $(FLAGS) work
+explore: ## random tests and fuzz targets on new seeds for FOR (10m): prints the seed and the command that repeats each failure
+	CGO_ENABLED=0 go run ./tools/explore -for $(FOR) $(FLAGS)
 
 fuzz: ## every fuzz target on FUZZTIME inputs (10000x)
 	go run ./tools/fuzzall -n $(FUZZTIME:x=) $(FLAGS) work
@@ -252,12 +251,11 @@ mutate: ## how many of 25 random changes to PACKAGES their own tests catch (FLAG
 module: ## give the modules another path, in every file: PATH=host/owner/meridian
 	go run ./tools/modules rename "$(MODULE)"
 
-# What is there on Linux alone must be left out elsewhere, which only a build shows. The recorder has code for each processor.
+# What is there on Linux alone must be left out elsewhere. The clocks and the sensors have assembly for each processor.
 .PHONY: cross
-cross: ## builds for other platforms: the command for macOS and Windows, sensors and recorder for Linux on arm64; two minutes once
-	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/meridian
-	CGO_ENABLED=0 GOOS=windows GOARCH=amd64 go build -o /dev/null ./cmd/meridian
-	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go build ./clock ./sensor/... ./internal/record/...
+cross: ## whether other platforms could be built: the command for macOS and Windows, sensors and recorder for Linux on arm64
+	CGO_ENABLED=0 go run ./tools/crosscheck darwin/arm64 ./cmd/meridian , windows/amd64 ./cmd/meridian , linux/arm64 ./clock ./sensor/... ./internal/record/...
+	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go build ./clock ./sensor ./sensor/ring
 
 .PHONY: release
 release: ## all files of a release, the same bytes each time, into dist/: make release VERSION=0.2.0

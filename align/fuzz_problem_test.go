@@ -10,6 +10,7 @@ import (
 	"meridian/align"
 	"meridian/align/sampled"
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -108,7 +109,7 @@ func FuzzProblem(f *testing.F) {
 	for n := range numbers {
 		f.Add([]byte{0, 0, 3, 2, 2, 2, 3, 0, 1, byte(n), 6, 50, 5, 1, 0, byte(n), 6, 50, 4, 1, 2, byte(n), 7, 50, 6})
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, data []byte) {
 		r := &problemReader{data: data}
 		o := r.options()
 		p := r.problem()

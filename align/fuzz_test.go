@@ -7,6 +7,7 @@ import (
 
 	"meridian/align"
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -23,7 +24,7 @@ func FuzzSolve(f *testing.F) {
 	f.Add(long, byte(0))
 	f.Add(long, byte(3))
 	methods := align.Methods()
-	f.Fuzz(func(t *testing.T, data []byte, choice byte) {
+	testseed.FuzzCostly(f, func(t *testing.T, data []byte, choice byte) {
 		const hosts = 4
 		p := &trace.Problem{}
 		for i := range hosts {

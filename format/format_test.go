@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"meridian/format/internal/stream/streamtest"
+	"meridian/internal/testseed"
 )
 
 const list = "# hosts of the lab\n3\nweb db 1700000000.1 1700000000.2\n"
@@ -196,7 +197,7 @@ func FuzzDetect(f *testing.F) {
 	f.Add([]byte("\x0a\x0d\x0d\x0a\x1c\x00\x00\x00\x4d\x3c\x2b\x1a"), false, "")
 	f.Add([]byte("web db 1 2"), false, ".pcap")
 	f.Add([]byte("\xef\xbb\xbf# x\n\xc3"), false, ".txt")
-	f.Fuzz(func(t *testing.T, head []byte, whole bool, extension string) {
+	testseed.Fuzz(f, func(t *testing.T, head []byte, whole bool, extension string) {
 		kind, reason := detect(head, whole, extension)
 		if (kind == Unknown) != (reason != "") {
 			t.Fatalf("%v %q", kind, reason)

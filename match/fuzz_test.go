@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -51,7 +52,7 @@ func FuzzMatch(f *testing.F) {
 	}
 	f.Add(talk)
 	f.Add([]byte(strings.Repeat("\x01\x09\x03\x10@\x05\x01\xf4\x7f\xff\xff\xff\xff\xff\xff\xff", 3)))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, data []byte) {
 		captures := capturesOf(data[:min(len(data), 1<<14)])
 		var invalid error
 		for _, c := range captures {
@@ -90,7 +91,7 @@ func FuzzMatch(f *testing.F) {
 // FuzzTagged demands that every mark is counted once, whatever it says.
 func FuzzTagged(f *testing.F) {
 	f.Add([]byte{0, 1, 0, 5, 1, 2, 0, 5})
-	f.Fuzz(func(t *testing.T, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, data []byte) {
 		files := []TaggedFile{{Marks: &trace.Marks{}, Clocks: []int{0, 1}}, {Marks: &trace.Marks{}, Clocks: []int{1, -1, 2}}, {}}
 		for ; len(data) >= 4; data = data[4:] {
 			m := files[data[0]&1].Marks

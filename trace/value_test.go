@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"meridian/internal/testseed"
 )
 
 func TestValuesReadAsPeopleWriteThem(t *testing.T) {
@@ -90,7 +92,7 @@ func TestKindsHaveNames(t *testing.T) {
 // FuzzValueAppend lets values and types disagree in any way: what cannot be read is left out.
 func FuzzValueAppend(f *testing.F) {
 	f.Add([]byte{1, 7, 2, 8, 9, 3})
-	f.Fuzz(func(t *testing.T, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, data []byte) {
 		next := func() byte {
 			if len(data) == 0 {
 				return 0

@@ -9,6 +9,7 @@ import (
 	"meridian/align/pair"
 	"meridian/clock"
 	"meridian/internal/fuzztest"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -28,7 +29,8 @@ func FuzzSmooth(f *testing.F) {
 		wild = append(wild, 30, i, 0, i, 30, i, 10, 2*i)
 	}
 	f.Add(wild)
-	fuzztest.Run(f, func(t *testing.T, in *fuzztest.Input) {
+	testseed.FuzzCostly(f, func(t *testing.T, data []byte) {
+		in := fuzztest.From(data)
 		p := &pair.Problem{}
 		if in.N(2) == 1 {
 			x := in.Pair(0)

@@ -5,6 +5,7 @@ import (
 
 	"meridian/align/online"
 	"meridian/clock"
+	"meridian/internal/testseed"
 )
 
 // FuzzSynchronisers feeds stamps of any kind. Readings keep their promises: the estimate is within the bound, counts do not fall, and
@@ -12,7 +13,7 @@ import (
 func FuzzSynchronisers(f *testing.F) {
 	f.Add(uint8(0), []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16})
 	f.Add(uint8(1), []byte{255, 127, 0, 0, 1, 128, 3, 3, 9, 9, 200, 200})
-	f.Fuzz(func(t *testing.T, method uint8, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, method uint8, data []byte) {
 		names := online.Methods()
 		s, err := online.New(names[int(method)%len(names)], online.Options{})
 		if err != nil {

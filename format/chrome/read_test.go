@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"meridian/internal/eventtest"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -249,7 +250,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("[" + three))
 	f.Add([]byte(`{"traceEvents":[` + rankFile(0, 1) + `],"distributedInfo":{"rank":0}}`))
 	f.Add([]byte(`{"traceEvents":[{"ph":"b","cat":"x","id2":{"local":"0x1"},"ts":1e3},{"ph":"e","cat":"x","id2":{"local":"0x1"},"ts":2}]}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, data []byte) {
 		Recognises(data)
 		var w trace.Warnings
 		if file, err := read(bytes.NewReader(data), "f", &w); err == nil {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -64,7 +65,7 @@ func FuzzFollower(f *testing.F) {
 		}
 	}
 	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, metadata, stream, steps []byte) {
+	testseed.Fuzz(f, func(t *testing.T, metadata, stream, steps []byte) {
 		stream = stream[:min(len(stream), 4500)] // some packets: more only take longer
 		if len(steps)%2 == 0 {
 			_, follower := followSteps(t, dir, metadata, stream, steps, nil)
@@ -116,7 +117,7 @@ func FuzzPosition(f *testing.F) {
 		}
 	}
 	follower.Close()
-	f.Fuzz(func(t *testing.T, stored []byte) {
+	testseed.Fuzz(f, func(t *testing.T, stored []byte) {
 		var p Position
 		if json.Unmarshal(stored, &p) != nil {
 			return

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"meridian/internal/corpus"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -233,7 +234,7 @@ func FuzzMetadata(f *testing.F) {
 	f.Add(packets(lttngLike, binary.LittleEndian, 1000))
 	f.Add([]byte(tsdlTypes + tsdlTrace + "stream { }; event { name = e; fields := struct { enum : int { a } t; variant <t> { int a; } v[3]; }; };"))
 	f.Add([]byte(manyEvents(2)))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, data []byte) {
 		m, err := ParseMetadata(data, "metadata", new(trace.Warnings))
 		if err != nil {
 			return

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"meridian/internal/corpus"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -256,7 +257,7 @@ func FuzzPrint(f *testing.F) {
 	for _, text := range writtenByHand {
 		f.Add([]byte(text))
 	}
-	f.Fuzz(func(t *testing.T, text []byte) {
+	testseed.Fuzz(f, func(t *testing.T, text []byte) {
 		if err := reprinted(text); err != "" {
 			t.Fatal(err)
 		}

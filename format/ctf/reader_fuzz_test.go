@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"meridian/internal/fuzztest"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -26,7 +27,7 @@ func FuzzReader(f *testing.F) {
 		f.Add(x[0], x[1])
 	}
 	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, metadata, stream []byte) {
+	testseed.Fuzz(f, func(t *testing.T, metadata, stream []byte) {
 		var w trace.Warnings
 		m, err := ParseMetadata(metadata, "metadata", &w)
 		if err != nil {

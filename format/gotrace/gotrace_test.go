@@ -20,6 +20,7 @@ import (
 
 	"meridian/clock"
 	"meridian/internal/fuzztest"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -334,7 +335,7 @@ func FuzzRead(f *testing.F) {
 	for _, data := range fuzztest.Real(f, "*.trace") {
 		f.Add(data)
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, data []byte) {
 		Recognises(data)
 		var w trace.Warnings
 		r, err := newReader(bytes.NewReader(data))

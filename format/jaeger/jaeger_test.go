@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"meridian/internal/eventtest"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -205,7 +206,7 @@ func TestReadOpensFiles(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(answer))
 	f.Add([]byte(`[{"spans":[{"startTime":1.5,"logs":[{"timestamp":2}]}]}]`))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, data []byte) {
 		Recognises(data)
 		var w trace.Warnings
 		if file, err := read(bytes.NewReader(data), "f", &w); err == nil {

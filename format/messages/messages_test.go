@@ -246,7 +246,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("2\na b 1.5 -2e3 # x\r\nb a .5 7.0000000001\n"))
 	f.Add([]byte("\ufeff# c\n3\n\na b 4611686018.427387904 1\n"))
 	f.Add([]byte("@collective s a 1 2\n@broadcast s a 3.5\n@collective s b 1.1 2\n@broadcast s b 3.6 # x\n@a b 1 2\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, data []byte) {
 		var w trace.Warnings
 		l, err := Read(bytes.NewReader(data), "f", &w)
 		if err != nil {

@@ -354,7 +354,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("\x0a\x2a\x12\x28\x12\x26\x0a\x100123456789abcdef\x12\x0801234567\x39\x05\x00\x00\x00\x00\x00\x00\x00"))
 	f.Add(frame([]byte("\x0a\x2a\x12\x28\x12\x26\x0a\x100123456789abcdef\x12\x0801234567\x39\x05\x00\x00\x00\x00\x00\x00\x00")))
 	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, data []byte) {
 		Recognises(data)
 		if file, _, err := parse(data); err == nil {
 			shown(t, file)

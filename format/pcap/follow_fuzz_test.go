@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"meridian/internal/fuzztest"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -19,7 +20,7 @@ func FuzzFollower(f *testing.F) {
 		f.Add(data[:min(len(data), 1500)], []byte{3, 200, 1, 90})
 	}
 	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, data, parts []byte) {
+	testseed.FuzzCostly(f, func(t *testing.T, data, parts []byte) {
 		data = data[:min(len(data), 1500)] // some packets: more only take longer
 		path := filepath.Join(dir, "capture")
 		if err := os.WriteFile(path, nil, 0o666); err != nil {

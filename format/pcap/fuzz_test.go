@@ -9,6 +9,7 @@ import (
 	"meridian/clock"
 	"meridian/internal/encapsulation"
 	"meridian/internal/fuzztest"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -28,7 +29,7 @@ func seed(f *testing.F) {
 // Whatever the bytes, reading ends, numbers its frames, and what it gives can be written and read again.
 func FuzzReader(f *testing.F) {
 	seed(f)
-	f.Fuzz(func(t *testing.T, file []byte) {
+	testseed.FuzzCostly(f, func(t *testing.T, file []byte) {
 		var w trace.Warnings
 		r, err := NewReader(bytes.NewReader(file), "x", &w)
 		if err != nil {
@@ -100,7 +101,7 @@ func FuzzDecode(f *testing.F) {
 			f.Add(e.Link, uint32(100), e.Frame(p))
 		}
 	}
-	f.Fuzz(func(t *testing.T, link uint16, wire uint32, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, link uint16, wire uint32, data []byte) {
 		var p, q trace.Packet
 		d := NewDecoder("x", nil)
 		wire = max(wire, uint32(len(data)))

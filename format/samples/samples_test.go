@@ -133,7 +133,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add([]byte("a 1.5 -2e3 0 # x\r\nb .5 7.0000000001 1e-9\n"))
 	f.Add([]byte("\ufeff# c\n\na 1 4611686018.427387904 1\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, data []byte) {
 		hosts, list, err := Read(bytes.NewReader(data), "f", new(trace.Warnings))
 		if err != nil {
 			return

@@ -1,13 +1,17 @@
 package shm
 
-import "testing"
+import (
+	"testing"
+
+	"meridian/internal/testseed"
+)
 
 // FuzzDecode decodes events as any program of the user may have written them into a ring: at least as long as a head, as Next demands.
 func FuzzDecode(f *testing.F) {
 	f.Add(make([]byte, atTexts))
 	f.Add(append(make([]byte, atTexts), "web\x00row\x00cat\x00name\x00{}\x00"...))
 	f.Add(append(make([]byte, atTexts), "no end"...))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, data []byte) {
 		if len(data) < atTexts {
 			return
 		}

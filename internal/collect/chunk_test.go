@@ -7,6 +7,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"meridian/internal/collect/wire"
+	"meridian/internal/testseed"
 )
 
 // FuzzChunkReader reads chunks one after the other with what earlier ones left in memory. Each is as a new reader has it, and none takes
@@ -22,7 +23,7 @@ func FuzzChunkReader(f *testing.F) {
 	f.Add(packed, small)
 	f.Add(packed, packed[:len(packed)-3])
 	used := new(chunkReader)
-	f.Fuzz(func(t *testing.T, first, second []byte) {
+	testseed.Fuzz(f, func(t *testing.T, first, second []byte) {
 		_, _ = used.parse(first)
 		c, err := used.parse(second)
 		other, otherErr := new(chunkReader).parse(second)

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"testing"
+
+	"meridian/internal/testseed"
 )
 
 // FuzzReadFrame reads what another process of the demo sends. Each frame takes the bytes that its length says, which follow one another.
@@ -12,7 +14,7 @@ func FuzzReadFrame(f *testing.F) {
 	f.Add([]byte{0, 0})
 	f.Add([]byte{0xff, 0xff, 1})
 	f.Add([]byte{0, 9, 1})
-	f.Fuzz(func(t *testing.T, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, data []byte) {
 		in := bufio.NewReaderSize(bytes.NewReader(data), 2+demoMaxFrame)
 		for rest := data; ; {
 			k, body, err := readFrame(in)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -16,7 +17,7 @@ type Input struct{ data []byte }
 // Run fuzzes a target that reads its input from the fuzzer's bytes. The seeds are those that f was given, and the byte zero.
 func Run(f *testing.F, target func(*testing.T, *Input)) {
 	f.Add([]byte{0})
-	f.Fuzz(func(t *testing.T, data []byte) { target(t, From(data)) })
+	testseed.Fuzz(f, func(t *testing.T, data []byte) { target(t, From(data)) })
 }
 
 // From returns an input of at most the first 1024 bytes, so that no run takes long.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 )
 
 // FuzzReadDataset reads files of data sets, and instants as users write them. What is believed has a name; an instant is on the clock.
@@ -17,7 +18,7 @@ func FuzzReadDataset(f *testing.F) {
 	f.Add("datasets: &x\n  a: *x\n", "@1700000000.000000001")
 	f.Add("", "-1h")
 	path := filepath.Join(f.TempDir(), "sets.yaml")
-	f.Fuzz(func(t *testing.T, text, instant string) {
+	testseed.Fuzz(f, func(t *testing.T, text, instant string) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

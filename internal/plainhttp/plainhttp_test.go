@@ -219,7 +219,7 @@ func FuzzConnections(f *testing.F) {
 	for i := range requests {
 		f.Add(requests[i], responses[i], uint32(11+i))
 	}
-	f.Fuzz(func(t *testing.T, a, b []byte, seed uint32) {
+	testseed.Fuzz(f, func(t *testing.T, a, b []byte, seed uint32) {
 		var x Connections
 		for i, data := range [][]byte{a, b, a, b} {
 			seq := seed * uint32(i/2)

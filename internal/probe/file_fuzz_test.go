@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"meridian/internal/testseed"
 )
 
 // FuzzReadKey reads key files and daily windows. A key that is believed is 64 hexadecimal digits; a window that is believed is not empty.
@@ -15,7 +17,7 @@ func FuzzReadKey(f *testing.F) {
 	f.Add("14:00-14:10,23:59:30-00:05")
 	f.Add("1:2:3-04:05")
 	path := filepath.Join(f.TempDir(), "key")
-	f.Fuzz(func(t *testing.T, text string) {
+	testseed.Fuzz(f, func(t *testing.T, text string) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"meridian/internal/testseed"
 )
 
 // seeds are genuine datagrams of one session and the keys of it.
@@ -38,7 +40,7 @@ func FuzzServer(f *testing.F) {
 	defer s.Close()
 	s.sessions[7] = &session{id: 7, from: peerOfFuzz, code: newAuthCode([]byte("another session")), bucket: newBucket(1, time.Now())}
 	now := s.clocks.read()
-	f.Fuzz(func(t *testing.T, b []byte) {
+	testseed.Fuzz(f, func(t *testing.T, b []byte) {
 		n := copy(s.in[:], b)
 		if cause := s.take(arrival{n: n, from: peerOfFuzz}, now); cause == accepted || cause >= causes || s.counts.sent.Load() > 0 || len(s.sessions) != 1 {
 			t.Errorf("%x is taken as %d", b, cause)
@@ -64,7 +66,7 @@ func FuzzClient(f *testing.F) {
 		}
 	}
 	now := c.clocks.read()
-	f.Fuzz(func(t *testing.T, b []byte, signed bool) {
+	testseed.Fuzz(f, func(t *testing.T, b []byte, signed bool) {
 		h.state, h.session, h.code = opened, 7, newAuthCode([]byte("session"))
 		for i := range h.pending {
 			h.pending[i] = pending{asked: true, sample: Sample{Number: uint64(i), T1: now.stamp()}}

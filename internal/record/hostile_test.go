@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/sensor/ring"
 	"meridian/trace"
 )
@@ -140,7 +141,7 @@ func FuzzTail(f *testing.F) {
 	broken := append(append([]byte{}, whole...), whole...)
 	broken[len(whole)+atChecksum] = 1
 	f.Add(broken)
-	f.Fuzz(func(t *testing.T, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, data []byte) {
 		path := filepath.Join(t.TempDir(), "sensor_0")
 		if err := os.WriteFile(path, data, 0o666); err != nil {
 			t.Fatal(err)

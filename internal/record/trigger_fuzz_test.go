@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"meridian/internal/record/kernel"
+	"meridian/internal/testseed"
 )
 
 // FuzzParseTrigger reads what operators give agents as flags. What is believed is written as text that means the same.
@@ -11,7 +12,7 @@ func FuzzParseTrigger(f *testing.F) {
 	for _, text := range []string{"sched_switch,prev_tid=17", "http:request,status>=500,ms>100", " a ,b!=\"x\"", ",", "net,sched", ""} {
 		f.Add(text)
 	}
-	f.Fuzz(func(t *testing.T, text string) {
+	testseed.Fuzz(f, func(t *testing.T, text string) {
 		if trigger, err := ParseTrigger(text); err == nil {
 			once := trigger.String()
 			again, err := ParseTrigger(once)

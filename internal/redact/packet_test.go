@@ -152,7 +152,7 @@ func FuzzPacket(f *testing.F) {
 	for _, p := range packets {
 		f.Add(p.link, p.data)
 	}
-	f.Fuzz(func(t *testing.T, link uint16, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, link uint16, data []byte) {
 		original := bytes.Clone(data)
 		got := New().Packet(link, data)
 		if len(got) > len(data) || !bytes.Equal(original, data) {

@@ -182,5 +182,5 @@ func TestLengthsThatDoNotComeAreErrors(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add(written(f, conversation(5), []trace.Warning{{Subject: "x", Count: 1}}))
 	f.Add(written(f, &trace.Capture{}, nil))
-	f.Fuzz(checkRead)
+	testseed.Fuzz(f, checkRead)
 }

@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
+
+	"meridian/internal/testseed"
 )
 
 const anySum = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -64,7 +66,7 @@ func TestAnIndexThatLiesIsRefused(t *testing.T) {
 func FuzzIndex(f *testing.F) {
 	f.Add(index(func(*Index) {}))
 	f.Add(index(func(x *Index) { x.Hosts["web"].Files["packets"] = x.Hosts["web"].Files["kernel_0"] }))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, data []byte) {
 		x, err := ParseIndex(data)
 		if err != nil {
 			return

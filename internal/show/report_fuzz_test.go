@@ -3,6 +3,8 @@ package show
 import (
 	"bytes"
 	"testing"
+
+	"meridian/internal/testseed"
 )
 
 // FuzzReadReport reads reports of other versions and other programs. One that is believed is written as JSON that is read back the same.
@@ -10,7 +12,7 @@ func FuzzReadReport(f *testing.F) {
 	f.Add([]byte(`{"version":1,"reference":"a","hosts":[{"name":"a","map":[{"host_ns":1,"timeline_ns":2,"low_ns":1,"high_ns":null}],"skew_ppm":1e3}],"pairs":[{"a":"a","b":"b","fit":"exact"}],"quality":{"messages":3},"warnings":[]}`))
 	f.Add([]byte(`{"hosts":[{}],"pairs":[{"stretches":[{}],"regression":[{}]}],"steps":[{}],"routes":[{}]} {}`))
 	f.Add([]byte(`null`))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, data []byte) {
 		r, err := ReadReport(bytes.NewReader(data))
 		if err != nil {
 			return

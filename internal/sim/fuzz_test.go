@@ -6,6 +6,7 @@ import (
 
 	"meridian/clock"
 	"meridian/internal/sim"
+	"meridian/internal/testseed"
 )
 
 func FuzzReadTruth(f *testing.F) {
@@ -21,7 +22,7 @@ func FuzzReadTruth(f *testing.F) {
 	}
 	f.Add(out.Bytes())
 	f.Add([]byte(`{"hosts":[{"name":"a","clock":[[0,0],[1,1]]}]}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, data []byte) {
 		truth, err := sim.ReadTruth(bytes.NewReader(data))
 		if err != nil {
 			return

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"reflect"
 	"testing"
+
+	"meridian/internal/testseed"
 )
 
 // FuzzRead reads accounts that a full disk, another version or another program left. One that is believed can be added to and is read
@@ -16,7 +18,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"version":2}`))
 	f.Add([]byte(``))
 	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, data []byte) {
 		if err := os.WriteFile(filepath.Join(dir, File), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +55,7 @@ func FuzzReleased(f *testing.F) {
 	f.Add([]byte("{\"version\":1,\"trace\":\"t\"}\n{\"file\":\"a\",\"bytes\":-7}\nnull\n{}"))
 	f.Add([]byte{})
 	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, data []byte) {
 		if err := os.WriteFile(filepath.Join(dir, ReleasedFile), data, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,6 @@
 // Command fuzzall runs every fuzz target of the packages a number of times each.
 //
-//	fuzzall [-n 10000] [-p 2] [-plain] [-exact] [-limit 1h] [-target RE] PACKAGES
+//	fuzzall [-n 10000] [-p 2] [-exact] [-limit 1h] [-target RE] PACKAGES
 //
 // A package's tests are built once for all of its targets, and several packages are fuzzed at once, each by one worker: go
 // test would build and link them again for each target. What fails is kept where go test keeps it, in the package's folder
@@ -8,9 +8,6 @@
 //
 //	//fuzzall:cost 20
 //	func FuzzSolve(f *testing.F) {
-//
-// With -plain the inputs are drawn without the fuzzer's knowledge of which code they reach. Then nothing has to be compiled that
-// go test does not compile as well, which is most of the time of few inputs.
 //
 // With -exact every target gets the same number of inputs, whatever its cost. With -limit a target is stopped after that time. Each line
 // says how many inputs the target got. With -target only targets are run whose package and name match.
@@ -48,7 +45,7 @@ type options struct {
 	runs, parallel int
 	corpus, temp   string
 	ours           []string // patterns of our packages
-	plain, exact   bool
+	exact          bool
 	only           *regexp.Regexp
 	limit          time.Duration // of one target; 0 for none
 }
@@ -58,7 +55,6 @@ func main() {
 	// A count, not a time: up to Go 1.26 a fuzz target can fail for its time being up (go.dev/issue/75804).
 	flag.IntVar(&o.runs, "n", 10000, "run each target on `N` inputs")
 	flag.IntVar(&o.parallel, "p", runtime.GOMAXPROCS(0), "fuzz `N` packages at once")
-	flag.BoolVar(&o.plain, "plain", false, "draw inputs without knowledge of the code that they reach")
 	flag.BoolVar(&o.exact, "exact", false, "run every target on N inputs, whatever its cost")
 	flag.DurationVar(&o.limit, "limit", 0, "stop a target after this time, and say how many inputs it got")
 	flag.Func("target", "run only targets whose package and name, with a space between, match `RE`", func(text string) (err error) {
@@ -203,10 +199,7 @@ func (p pkg) instrument(ours []string) (flags []string) {
 // returns the number of targets that failed.
 func (p pkg) fuzz(o options, binary string, print func(format string, args ...any)) (failed int) {
 	begin := time.Now()
-	build := []string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", binary}
-	if !o.plain {
-		build = append(build, p.instrument(o.ours)...)
-	}
+	build := append([]string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", binary}, p.instrument(o.ours)...)
 	if out, err := run(options{}, p.Dir, "go", append(build, ".")...); err != nil {
 		print("FAIL %s does not build\n%s", p.ImportPath, out)
 		return len(p.targets)
@@ -265,9 +258,10 @@ func executions(out []byte) int {
 }
 
 // run runs a command in a folder, with its temporary files where the options say, and returns all that it printed. It interrupts the
-// command after the options' limit: the fuzzer then ends as if it had run all of its inputs.
+// command after the options' limit, and not before the fuzzer has begun: only then does it end as if it had run all of its inputs.
 func run(o options, dir, name string, args ...string) ([]byte, error) {
-	var out bytes.Buffer
+	out := output{begun: make(chan struct{})}
+	out.begin = sync.OnceFunc(func() { close(out.begun) })
 	c := exec.Command(name, args...)
 	c.Dir, c.Stdout, c.Stderr = dir, &out, &out
 	if o.temp != "" {
@@ -277,9 +271,28 @@ func run(o options, dir, name string, args ...string) ([]byte, error) {
 		return nil, err
 	}
 	if o.limit > 0 {
-		stop := time.AfterFunc(o.limit, func() { _ = c.Process.Signal(os.Interrupt) }) // it fails where the command has ended
+		stop := time.AfterFunc(o.limit, func() {
+			<-out.begun
+			_ = c.Process.Signal(os.Interrupt) // it fails where the command has ended
+		})
 		defer stop.Stop()
 	}
 	err := c.Wait()
+	out.begin()
 	return out.Bytes(), err
+}
+
+// output is what a command prints. begun is closed when that says that the fuzzer runs.
+type output struct {
+	bytes.Buffer
+	begin func()
+	begun chan struct{}
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	n, err := o.Buffer.Write(b)
+	if bytes.Contains(o.Bytes(), []byte("fuzz: elapsed:")) {
+		o.begin()
+	}
+	return n, err
 }

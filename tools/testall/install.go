@@ -15,7 +15,6 @@ import (
 // without them.
 var needs = []struct {
 	programs, pkg, without string
-	race                   bool // needed with -race alone
 }{
 	{programs: "ip", pkg: "iproute2", without: "real traffic between network namespaces"},
 	{programs: "tcpdump", pkg: "tcpdump", without: "captures of real traffic"},
@@ -59,21 +58,20 @@ var needs = []struct {
 	{programs: "zsh", pkg: "zsh", without: "completions of shells"},
 	{programs: "fish", pkg: "fish", without: "completions of shells"},
 	{programs: "/usr/share/bash-completion/bash_completion", pkg: "bash-completion", without: "completions of shells"},
-	{programs: "gcc", pkg: "gcc libc6-dev", without: "traces that LTTng records, meridian.h in C programs"},
+	{programs: "gcc", pkg: "gcc libc6-dev", without: "traces that LTTng records, meridian.h in C programs, the race detector"},
 	{programs: "g++", pkg: "g++", without: "meridian.h in C++ programs"},
 	{programs: "clang++", pkg: "clang", without: "meridian.h with clang"},
-	{programs: "gcc clang", pkg: "gcc libc6-dev", without: "the race detector", race: true},
 }
 
 // install installs what is missing, as root and where there is apt-get; elsewhere it says what will not be tested. It
 // asks for nothing.
-func install(race bool) error {
+func install() error {
 	_, err := exec.LookPath("apt-get")
 	able := err == nil && os.Geteuid() == 0
 	updated := false
 	var absent []error
 	for _, n := range needs {
-		if n.race && !race || installed(n.programs) {
+		if installed(n.programs) {
 			continue
 		}
 		reason := fmt.Errorf("package %s is not installed, not tested: %s", n.pkg, n.without)

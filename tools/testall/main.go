@@ -1,13 +1,21 @@
-// Command testall runs the tests: it installs the programs that they need where that is possible, runs go test, shows
+// Command testall runs what CI runs: it installs the programs that tests need, where that is possible, runs the stages, shows
 // what failed and ends with a summary that names every skipped test and the reason.
 //
-//	testall [flags of go test] PACKAGES      testall -race work, in parts testall -race PACKAGES and testall -race -short work
-//	testall -short PACKAGES                  the daily tests: no other programs, no browser, no root, fewer cases
-//	testall -install                         only installs
+//	testall                        all stages
+//	testall -stages test,lint      only these
+//	testall -short                 the daily tests: no other programs, no browser, no root, fewer cases
+//	testall -install               only installs
+//	testall -- -count=1 -run X     what follows -- goes to go test
 //
-// With -race, only packages that start goroutines or share memory between them are tested: in the others the race detector
-// finds nothing and makes every test five to ten times slower. Most run with -short there, since
-// the others compute longer, not differently.
+// The stages are
+//
+//	test     the tests of packages without goroutines, and of those that compute (plan.go)
+//	race     all tests of the other packages under the race detector, and the short tests of those that compute
+//	lint     make lint
+//	cross    make cross
+//
+// A package is compiled once for each of the first two. The stage test builds without cgo, as releases do, so that the command of a
+// release, README.md's and that of the tests are made of the same compiled packages.
 //
 // With MERIDIAN_CI=1 in the environment everything must run: a program that cannot be installed or a skipped test is a
 // failure, except with -short. A test that is skipped without a reason always is one. The exit code is 0 if all is well and 1
@@ -15,98 +23,106 @@
 package main
 
 import (
+	"flag"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
-	"meridian/internal/corpus"
-	"meridian/internal/testneed"
+	"meridian/internal/testseed"
 )
 
+// lanes are the stages that run beside each other. Tests wait as often as they compute.
+var lanes = [][]string{{"test"}, {"race", "lint", "cross"}}
+
 func main() {
-	args := os.Args[1:]
-	has := func(flag string) bool { return slices.Contains(args, flag) }
-	strict := os.Getenv("MERIDIAN_CI") == "1" && !has("-short")
-	if !has("-short") {
-		if err := install(has("-race")); err != nil {
-			fmt.Fprintf(os.Stderr, "some tests will be skipped:\n%v\n", err)
-			if strict {
-				os.Exit(1)
-			}
+	var o options
+	only := flag.String("stages", "test,race,lint,cross", "run only these `stages`, separated by commas")
+	installs := flag.Bool("install", false, "only install the programs that tests need")
+	flag.BoolVar(&o.short, "short", false, "run the daily tests")
+	flag.Parse()
+	o.flags = flag.Args()
+	o.strict = os.Getenv("MERIDIAN_CI") == "1" && !o.short
+	o.stages = strings.Split(*only, ",")
+	if o.short {
+		o.stages = []string{"test"}
+	}
+	for _, name := range o.stages {
+		if !slices.ContainsFunc(lanes, func(lane []string) bool { return slices.Contains(lane, name) }) {
+			fmt.Fprintf(os.Stderr, "testall: unknown stage %q: want some of test, race, lint, cross\n", name)
+			os.Exit(2)
 		}
 	}
-	if slices.Equal(args, []string{"-install"}) {
-		return
-	}
-	runs := [][]string{args}
-	if has("-race") {
-		var err error
-		if runs, err = raceRuns(args); err != nil {
-			fmt.Fprintln(os.Stderr, "testall:", err)
+	if !o.short {
+		err := install()
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "some tests will be skipped:\n%v\n", err)
+		}
+		if err != nil && o.strict {
 			os.Exit(1)
 		}
 	}
-	r := newResult(os.Stdout)
-	failed := false
-	for _, run := range runs {
-		if err := test(r, run); err != nil {
-			failed = true
-		}
+	if *installs {
+		return
 	}
-	r.summary()
-	if failed || r.failed > 0 || r.wrong(strict) {
+	if !o.run() {
 		os.Exit(1)
 	}
 }
 
-// test runs go test with the arguments.
-func test(r *result, args []string) error {
-	// Ten minutes for a package, as go test has it, are few under the race detector on a busy machine. make lint runs go vet.
-	fixed := []string{"test", "-json", "-timeout=40m", "-vet=off"}
-	if slices.Contains(args, "-short") && !slices.Contains(args, "-race") { // these wait about as often as they compute
-		fixed = append(fixed, fmt.Sprintf("-p=%d", 2*runtime.GOMAXPROCS(0)))
-	}
-	c := exec.Command("go", append(fixed, args...)...)
-	c.Stderr = os.Stderr
-	out, err := c.StdoutPipe()
-	if err == nil {
-		err = c.Start()
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "testall:", err)
-		return err
-	}
-	if err := r.read(out); err != nil {
-		fmt.Fprintln(os.Stderr, "testall:", err)
-		// What cannot be read must still be drained, or go test would wait for ever.
-		io.Copy(os.Stderr, out)
-		r.failed++
-	}
-	return c.Wait()
+// options are what the command line and the environment ask for.
+type options struct {
+	stages        []string
+	flags         []string // of go test
+	short, strict bool
 }
 
-// wrong says whether tests were skipped that must not be.
-func (r *result) wrong(strict bool) bool {
-	wrong := false
-	if tests := r.skips[noReason]; len(tests) > 0 {
-		fmt.Println("FAIL: skipped without a reason:", strings.Join(tests, ", "))
-		wrong = true
+// run runs the stages in their lanes and prints the summary. It reports whether all went well.
+func (o options) run() bool {
+	begin := time.Now()
+	fmt.Printf("random tests draw from seed %d (%s)\n", testseed.Run(), testseed.Variable)
+	p, err := newPlan(".", "work")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "testall:", err)
+		return false
 	}
-	skipped := len(r.skips)
-	for reason := range r.skips {
-		// A clean machine may lack the traces of others; with -race, some packages are tested with -short, and some tests leave
-		// what goroutines share to others.
-		if reason == corpus.Absent || strings.HasPrefix(reason, testneed.LeftOut) || strings.HasPrefix(reason, testneed.Raced) {
-			skipped--
+	r := newResult(os.Stdout)
+	var all sync.WaitGroup
+	for _, lane := range lanes {
+		all.Go(func() {
+			for _, name := range lane {
+				if slices.Contains(o.stages, name) {
+					o.stage(name, p, r)
+				}
+			}
+		})
+	}
+	all.Wait()
+	ok := r.summary(o.strict)
+	fmt.Printf("%d s, %d s of processor time\n", int(time.Since(begin).Seconds()), int(r.processor.Seconds()))
+	return ok
+}
+
+// stage runs one stage.
+func (o options) stage(name string, p plan, r *result) {
+	switch name {
+	case "test":
+		if o.short {
+			r.test(p.all(), slices.Concat([]string{"-short", fmt.Sprintf("-p=%d", 2*runtime.GOMAXPROCS(0))}, o.flags)...)
+			return
 		}
+		r.test(p.plain, slices.Concat([]string{"-p=3", "-parallel=4"}, o.flags)...)
+	case "race":
+		if !installed("gcc clang") {
+			r.leaveOut("race", "the race detector needs a C compiler (apt-get install gcc libc6-dev)")
+			return
+		}
+		r.test(p.raced, slices.Concat([]string{"-race", "-p=3", "-parallel=4"}, o.flags)...)
+		r.test(p.racedShort, slices.Concat([]string{"-race", "-short", "-p=3", "-parallel=4"}, o.flags)...)
+	default:
+		r.make(name)
 	}
-	if strict && skipped > 0 {
-		fmt.Println("FAIL: with MERIDIAN_CI=1 no test may be skipped")
-		wrong = true
-	}
-	return wrong
 }

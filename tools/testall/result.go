@@ -6,10 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"os"
+	"os/exec"
 	"regexp"
 	"slices"
-	"sort"
 	"strings"
+	"sync"
+	"time"
+
+	"meridian/internal/corpus"
+	"meridian/internal/testneed"
 )
 
 // event is a line of go test -json (go doc test2json).
@@ -18,15 +25,16 @@ type event struct {
 	Elapsed                                   float64 // s
 }
 
-// result is what is known of a run so far.
+// result is what is known of the stages so far. Its methods may be called by several goroutines at once.
 type result struct {
+	mutex  sync.Mutex
 	out    io.Writer
-	said   map[[2]string][]string // output of each package and of each test that has not ended
-	skips  map[string][]string    // reason to tests
+	skips  map[string][]string // reason to tests
 	passed int
-	failed int // tests, and packages that failed without one
-	broken map[string]bool
+	failed int // tests, and packages or stages that failed without one
 	took   []took
+
+	processor time.Duration // of all stages
 }
 
 // took is how long a test took, with those within it that did not run beside it.
@@ -35,42 +43,135 @@ type took struct {
 	seconds float64
 }
 
-func newResult(out io.Writer) *result {
-	return &result{
-		out: out, said: make(map[[2]string][]string), skips: make(map[string][]string), broken: make(map[string]bool),
+// run is one run of go test.
+type run struct {
+	*result
+	label  string                 // of a test's name
+	output map[[2]string][]string // of each package and of each test that has not ended
+	broken map[string]bool        // packages with a test that failed
+}
+
+func newResult(out io.Writer) *result { return &result{out: out, skips: make(map[string][]string)} }
+
+func (r *result) newRun(label string) *run {
+	return &run{result: r, label: label, output: make(map[[2]string][]string), broken: make(map[string]bool)}
+}
+
+// test runs go test on packages with these flags, and waits for it.
+func (r *result) test(packages []string, flags ...string) {
+	if len(packages) == 0 {
+		return
 	}
+	label, cgo := "", "0"
+	if slices.Contains(flags, "-race") {
+		// The race detector needs cgo. What tests build themselves needs neither.
+		label, cgo = "race: ", "1"
+		flags = append(flags, "-exec=env CGO_ENABLED=0")
+	}
+	// Ten minutes for a package, as go test has it, are few on a busy machine. make lint runs go vet. Nobody debugs these binaries:
+	// linking them without symbols for debuggers takes half as long.
+	c := exec.Command("go", slices.Concat([]string{"test", "-json", "-timeout=40m", "-vet=off", "-ldflags=-w"}, flags, packages)...)
+	c.Env = append(os.Environ(), "CGO_ENABLED="+cgo)
+	c.Stderr = os.Stderr
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		r.fail("go test: %v", err)
+		return
+	}
+	failed := r.failures()
+	if err := r.newRun(label).read(out); err != nil {
+		r.fail("%v", err)
+		io.Copy(os.Stderr, out) // until all is read, go test does not end
+	}
+	err = c.Wait()
+	if err != nil && r.failures() == failed {
+		r.fail("%sgo test: %v", label, err)
+	}
+	r.spent(c)
+}
+
+// make makes a target and shows its output when it has ended.
+func (r *result) make(target string) {
+	begin := time.Now()
+	c := exec.Command("make", "--no-print-directory", target)
+	out, err := c.CombinedOutput()
+	r.spent(c)
+	r.mutex.Lock()
+	fmt.Fprintf(r.out, "%s== make %s: %d s\n", out, target, int(time.Since(begin).Seconds()))
+	r.mutex.Unlock()
+	if err != nil {
+		r.fail("make %s: %v", target, err)
+	}
+}
+
+// spent adds the processor time of a command that has ended, and of all that it waited for.
+func (r *result) spent(c *exec.Cmd) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if c.ProcessState != nil {
+		r.processor += c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+	}
+}
+
+// fail counts a failure that no test has reported.
+func (r *result) fail(format string, args ...any) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.failed++
+	fmt.Fprintf(r.out, "FAIL: "+format+"\n", args...)
+}
+
+func (r *result) failures() int {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.failed
+}
+
+// leaveOut counts a stage that cannot run. Where everything must run that is a failure.
+func (r *result) leaveOut(stage, reason string) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.skips[reason] = append(r.skips[reason], "stage "+stage)
 }
 
 // read takes go test's events to their end and shows what a person wants to see on the way.
-func (r *result) read(in io.Reader) error {
+func (r *run) read(in io.Reader) error {
 	for d := json.NewDecoder(in); ; {
 		var e event
-		if err := d.Decode(&e); errors.Is(err, io.EOF) {
+		err := d.Decode(&e)
+		if errors.Is(err, io.EOF) {
 			return nil
-		} else if err != nil {
+		}
+		if err != nil {
 			return fmt.Errorf("go test's output: %w", err)
 		}
-		r.take(e)
+		r.add(e)
 	}
 }
 
-func (r *result) take(e event) {
+// add takes one event.
+func (r *run) add(e event) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
 	key := [2]string{e.Package, e.Test}
 	if e.Test != "" && e.Elapsed >= slow {
-		r.took = append(r.took, took{e.Package + "." + e.Test, e.Elapsed})
+		r.took = append(r.took, took{r.label + e.Package + "." + e.Test, e.Elapsed})
 	}
 	switch {
 	case e.Action == "build-output":
 		fmt.Fprint(r.out, e.Output)
 	case e.Action == "output":
-		r.said[key] = append(r.said[key], e.Output)
+		r.output[key] = append(r.output[key], e.Output)
 	case e.Test != "":
 		switch e.Action {
 		case "pass":
 			r.passed++
 		case "skip":
-			reason := because(r.said[key])
-			r.skips[reason] = append(r.skips[reason], e.Package+"."+e.Test)
+			reason := because(r.output[key])
+			r.skips[reason] = append(r.skips[reason], r.label+e.Package+"."+e.Test)
 		case "fail":
 			r.failed++
 			r.broken[e.Package] = true
@@ -78,32 +179,33 @@ func (r *result) take(e event) {
 		default:
 			return
 		}
-		delete(r.said, key)
+		delete(r.output, key)
 	case e.Action == "fail":
 		if !r.broken[e.Package] {
 			r.failed++ // it did not build, or ended outside of any test
 		}
 		// A test that was running when its package died has had no end of its own.
-		for other := range r.said {
+		for other := range r.output {
 			if other[0] == e.Package && other[1] != "" {
 				r.show(other)
-				delete(r.said, other)
+				delete(r.output, other)
 			}
 		}
 		r.show(key)
-		delete(r.said, key)
+		delete(r.output, key)
 	case e.Action == "pass", e.Action == "skip":
-		for _, line := range r.said[key] {
+		for _, line := range r.output[key] {
 			if strings.HasPrefix(line, "ok ") || strings.HasPrefix(line, "Benchmark") {
-				fmt.Fprint(r.out, line)
+				fmt.Fprint(r.out, r.label+line)
 			}
 		}
-		delete(r.said, key)
+		delete(r.output, key)
 	}
 }
 
-func (r *result) show(key [2]string) {
-	for _, line := range r.said[key] {
+// show prints what a test or a package has printed.
+func (r *run) show(key [2]string) {
+	for _, line := range r.output[key] {
 		if !strings.HasPrefix(line, "=== ") {
 			fmt.Fprint(r.out, line)
 		}
@@ -140,7 +242,8 @@ const (
 	slowest = 25
 )
 
-func (r *result) summary() {
+// summary prints the slowest tests, the skipped ones and the counts, and reports whether all is well.
+func (r *result) summary(strict bool) bool {
 	slices.SortStableFunc(r.took, func(x, y took) int { return cmp.Compare(y.seconds, x.seconds) })
 	for i, t := range r.took[:min(len(r.took), slowest)] {
 		if i == 0 {
@@ -149,19 +252,34 @@ func (r *result) summary() {
 		fmt.Fprintf(r.out, "%7.1f s  %s\n", t.seconds, t.test)
 	}
 	skipped := 0
-	var reasons []string
-	for reason, tests := range r.skips {
-		skipped += len(tests)
-		reasons = append(reasons, reason)
-	}
-	sort.Strings(reasons)
-	fmt.Fprintf(r.out, "\n%d tests passed, %d failed, %d skipped\n", r.passed, r.failed, skipped)
-	for _, reason := range reasons {
+	for _, reason := range slices.Sorted(maps.Keys(r.skips)) {
 		tests := r.skips[reason]
-		fmt.Fprintf(r.out, "  skipped, %s: %s", reason, tests[0])
+		skipped += len(tests)
+		fmt.Fprintf(r.out, "skipped, %s: %s", reason, tests[0])
 		if more := len(tests) - 1; more > 0 {
 			fmt.Fprintf(r.out, " and %d more", more)
 		}
 		fmt.Fprintln(r.out)
 	}
+	wrong := r.wronglySkipped(strict)
+	for _, text := range wrong {
+		fmt.Fprintln(r.out, "FAIL:", text)
+	}
+	fmt.Fprintf(r.out, "\n%d passed, %d failed, %d skipped\n", r.passed, r.failed, skipped)
+	return r.failed == 0 && len(wrong) == 0
+}
+
+// wronglySkipped says what was skipped that must not be.
+func (r *result) wronglySkipped(strict bool) (wrong []string) {
+	if tests := r.skips[noReason]; len(tests) > 0 {
+		wrong = append(wrong, "skipped without a reason: "+strings.Join(tests, ", "))
+	}
+	for _, reason := range slices.Sorted(maps.Keys(r.skips)) {
+		// A clean machine may lack the traces of others. What -short and the race detector leave out runs in the stage without them.
+		if !strict || reason == noReason || reason == corpus.Absent || strings.HasPrefix(reason, testneed.LeftOut) || strings.HasPrefix(reason, testneed.Raced) {
+			continue
+		}
+		wrong = append(wrong, "with MERIDIAN_CI=1 no test may be skipped: "+reason)
+	}
+	return wrong
 }

@@ -1,7 +1,8 @@
 package main
 
 import (
-	"slices"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -9,8 +10,8 @@ import (
 	"meridian/internal/testneed"
 )
 
-// run is what go test -json of Go 1.26 wrote for a package with a test of each fate, shortened.
-const run = `{"Action":"start","Package":"p"}
+// report is what go test -json of Go 1.26 wrote for a package with a test of each fate, shortened.
+const report = `{"Action":"start","Package":"p"}
 {"Action":"run","Package":"p","Test":"TestGood"}
 {"Action":"output","Package":"p","Test":"TestGood","Output":"=== RUN   TestGood\n"}
 {"Action":"output","Package":"p","Test":"TestGood","Output":"    p_test.go:6: chatter\n"}
@@ -38,13 +39,15 @@ const run = `{"Action":"start","Package":"p"}
 func TestSummaryShowsFailuresAndWhySomeWereSkipped(t *testing.T) {
 	var out strings.Builder
 	r := newResult(&out)
-	if err := r.read(strings.NewReader(run)); err != nil {
+	if err := r.newRun("race: ").read(strings.NewReader(report)); err != nil {
 		t.Fatal(err)
 	}
-	r.summary()
+	if r.summary(false) {
+		t.Error("all is well")
+	}
 	for _, want := range []string{
 		"p_test.go:12: bad thing", "FAIL\tp", "ok  \tq", "panic: test timed out", "s.go:3:1: syntax error",
-		"1 tests passed, 3 failed, 1 skipped", "skipped, needs root: p.TestRoot", "The slowest tests:\n   12.3 s  p.TestGood\n\n1 tests",
+		"\n1 passed, 3 failed, 1 skipped\n", "skipped, needs root: race: p.TestRoot", "The slowest tests:\n   12.3 s  race: p.TestGood\n", "race: ok  \tq",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in\n%s", want, out.String())
@@ -85,41 +88,58 @@ func TestSkipsFailWhereEverythingMustRunAndWithoutAReason(t *testing.T) {
 		strict bool
 		wrong  bool
 	}{
-		{"needs root", false, false}, {"needs root", true, true}, {corpus.Absent, true, false}, {noReason, false, true},
+		{"needs root", false, false},
+		{"tshark is not installed (apt-get install tshark)", true, true},
+		{corpus.Absent, true, false},
+		{noReason, false, true},
+		{noReason, true, true},
 		{testneed.LeftOut + "aligns twice", true, false},
+		{testneed.Raced + "TestX shares the same memory", true, false},
 	} {
 		r := newResult(new(strings.Builder))
 		r.skips[test.reason] = []string{"p.TestX"}
-		if r.wrong(test.strict) != test.wrong {
-			t.Errorf("%+v", test)
+		if wrong := r.wronglySkipped(test.strict); (len(wrong) > 0) != test.wrong || r.summary(test.strict) == test.wrong {
+			t.Errorf("%+v: %q", test, wrong)
 		}
 	}
 }
 
-func TestRaceDetectorRunsWhereGoroutinesMeet(t *testing.T) {
-	packages := []string{"meridian/match", "meridian/order", "meridian/align/pair", "meridian/align/quality", "meridian/internal/record", "meridian/internal/traceprocessor"}
-	whole := []string{"-race", "meridian/internal/record"}
-	short := []string{"-race", "-short", "meridian/match", "meridian/order", "meridian/internal/traceprocessor"}
-	for _, test := range []struct {
-		flags []string
-		want  [][]string
-	}{
-		{[]string{"-race"}, [][]string{whole, short}},
-		{[]string{"-race", "-short"}, [][]string{short}},
-	} {
-		runs, err := raceRuns(slices.Concat(test.flags, packages))
-		if err != nil {
-			t.Fatal(err)
+func TestAStageThatCannotRunFailsWhereEverythingMustRun(t *testing.T) {
+	r := newResult(new(strings.Builder))
+	r.leaveOut("race", "there is no compiler")
+	if !r.summary(false) || r.summary(true) {
+		t.Error("it counts as it should not")
+	}
+}
+
+func TestATargetThatFailsIsAFailure(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "Makefile"), []byte("good bad:\n\t@echo this is $@; test $@ = good\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	for target, good := range map[string]bool{"good": true, "bad": false} {
+		var out strings.Builder
+		r := newResult(&out)
+		r.make(target)
+		if r.summary(true) != good || !strings.Contains(out.String(), "this is "+target) {
+			t.Errorf("%s: %s", target, out.String())
 		}
-		if !slices.EqualFunc(runs, test.want, slices.Equal) {
-			t.Errorf("%q: %q, want %q", test.flags, runs, test.want)
-		}
+	}
+}
+
+func TestTestsThatDoNotBuildAreAFailure(t *testing.T) {
+	var out strings.Builder
+	r := newResult(&out)
+	r.test([]string{"./there/is/no/such/package"})
+	if r.summary(false) {
+		t.Error("all is well: ", out.String())
 	}
 }
 
 func TestOutputThatIsNoReportIsAnError(t *testing.T) {
 	r := newResult(new(strings.Builder))
-	if r.read(strings.NewReader("go: cannot find main module\n")) == nil {
+	if r.newRun("").read(strings.NewReader("go: cannot find main module\n")) == nil {
 		t.Error("no error")
 	}
 }

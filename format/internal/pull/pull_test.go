@@ -189,7 +189,7 @@ func TestOutlinesOfCutTexts(t *testing.T) {
 func FuzzReader(f *testing.F) {
 	f.Add([]byte(`{"a":[1,2,{"b":"\u00e9"}],"c":null}{"x":"`))
 	f.Add([]byte(`{"a":"}, {"b":"x"},{"c":2}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, data []byte) {
 		Outline(data, 4)
 		r := NewReader(bytes.NewReader(data))
 		for range len(data) + 1 {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"testing"
+
+	"meridian/internal/testseed"
 )
 
 // FuzzReadLine reads what the other end of a stream says. Reading ends, takes a line at most, and what was read is written and read the
@@ -15,7 +17,7 @@ func FuzzReadLine(f *testing.F) {
 	f.Add([]byte("{\"files\":[{\"path\":\"/tmp/a.pcap\",\"size\":7}]}\n{\"refused\":\"no\"}\n"), false)
 	f.Add([]byte("{\"files\":["), false)
 	f.Add([]byte("null\n"), true)
-	f.Fuzz(func(t *testing.T, data []byte, asks bool) {
+	testseed.Fuzz(f, func(t *testing.T, data []byte, asks bool) {
 		if asks {
 			lines[request](t, data)
 		} else {

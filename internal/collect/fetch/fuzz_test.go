@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"meridian/internal/collect/wire"
+	"meridian/internal/testseed"
 )
 
 // FuzzRead asks a server for ranges of files, as anybody with an operator's key may. No answer has a byte of a file that is none of the
@@ -37,7 +38,7 @@ func FuzzRead(f *testing.F) {
 		f.Fatal(err)
 	}
 	s := &source{dir, "a"}
-	f.Fuzz(func(t *testing.T, ask []byte) {
+	testseed.Fuzz(f, func(t *testing.T, ask []byte) {
 		answer, err := s.read(ask)
 		if err != nil {
 			return

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"reflect"
 	"testing"
+
+	"meridian/internal/testseed"
 )
 
 // FuzzReadOrder reads orders as crashes and full disks leave them. One that is believed is of its directory's session, and is read back as
@@ -18,7 +20,7 @@ func FuzzReadOrder(f *testing.F) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		f.Fatal(err)
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, data []byte) {
 		if err := os.WriteFile(filepath.Join(dir, orderFile), data, 0o600); err != nil {
 			t.Fatal(err)
 		}

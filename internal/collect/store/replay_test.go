@@ -8,6 +8,7 @@ import (
 	"meridian/internal/collect/disktest"
 	"meridian/internal/collect/store"
 	"meridian/internal/collect/wire"
+	"meridian/internal/testseed"
 )
 
 // FuzzReplay gives a store chunks of two files as somebody might who recorded them on the wire: in any order, any number of times, between
@@ -21,7 +22,7 @@ func FuzzReplay(f *testing.F) {
 		truth[i] = byte(i*7 + i/256)
 	}
 	names := []string{"packets_0", "packets/a_1"}
-	f.Fuzz(func(t *testing.T, steps []byte) {
+	testseed.Fuzz(f, func(t *testing.T, steps []byte) {
 		steps = steps[:min(len(steps), 300)]
 		disk := disktest.New(1)
 		begin := func() (*store.Store, *store.Host) {

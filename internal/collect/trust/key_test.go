@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"meridian/internal/collect/wire"
+	"meridian/internal/testseed"
 )
 
 func testKey(t testing.TB) *Key {
@@ -118,7 +119,7 @@ func TestAListGivesNobodyTwoRoles(t *testing.T) {
 func FuzzParseKey(f *testing.F) {
 	f.Add(testKey(f).encode())
 	f.Add([]byte(`{"version":1,"role":"host","name":"x","servers":["tls://a"]}`))
-	f.Fuzz(func(t *testing.T, b []byte) {
+	testseed.Fuzz(f, func(t *testing.T, b []byte) {
 		k, err := ParseKey(b)
 		if err != nil {
 			return
@@ -138,7 +139,7 @@ func FuzzParseList(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add((&list{Version: version, Servers: []string{"tls://a:1"}, Users: []wire.User{{Role: wire.HostRole, Name: "web", Key: a}}}).encode())
-	f.Fuzz(func(t *testing.T, b []byte) {
+	testseed.Fuzz(f, func(t *testing.T, b []byte) {
 		l, err := parseList(b)
 		if err != nil {
 			return

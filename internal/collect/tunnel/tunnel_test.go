@@ -322,7 +322,7 @@ func TestWrongFramesBreakTheStream(t *testing.T) {
 func FuzzParseFrame(f *testing.F) {
 	f.Add((&frame{kind: kindData, offset: 7, taken: 9, data: []byte("data")}).encode())
 	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, b []byte) {
+	testseed.Fuzz(f, func(t *testing.T, b []byte) {
 		x, err := parseFrame(b)
 		if err == nil && !bytes.Equal(x.encode(), b) {
 			t.Errorf("%x is read as %+v", b, x)

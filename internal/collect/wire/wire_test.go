@@ -122,7 +122,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(b)
 	}
 	d := newDecoder(f)
-	f.Fuzz(func(t *testing.T, b []byte) {
+	testseed.Fuzz(f, func(t *testing.T, b []byte) {
 		c, _, err := Parse(b, d, nil)
 		if err != nil {
 			return
@@ -168,7 +168,7 @@ func FuzzReadAgentStatus(f *testing.F) {
 	for _, b := range fuzztest.Real(f, "status-*") {
 		f.Add(b)
 	}
-	f.Fuzz(func(t *testing.T, b []byte) {
+	testseed.Fuzz(f, func(t *testing.T, b []byte) {
 		s, err := ReadAgentStatus(OfHost("web", "alive"), b)
 		if err != nil {
 			return

@@ -3,6 +3,8 @@ package allow
 import (
 	"strings"
 	"testing"
+
+	"meridian/internal/testseed"
 )
 
 const text = `# what experiments may run here
@@ -107,7 +109,7 @@ func TestAWrongLineIsNamed(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(text))
 	f.Add([]byte("shell"))
-	f.Fuzz(func(t *testing.T, b []byte) {
+	testseed.Fuzz(f, func(t *testing.T, b []byte) {
 		l, err := Parse("list", b)
 		if err != nil {
 			return

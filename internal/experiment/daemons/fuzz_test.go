@@ -3,6 +3,8 @@ package daemons
 import (
 	"fmt"
 	"testing"
+
+	"meridian/internal/testseed"
 )
 
 // FuzzPrograms reads what iperf3, nft and the kernel say of processes. What is believed is whole: no number is missing.
@@ -12,7 +14,7 @@ func FuzzPrograms(f *testing.F) {
 	f.Add([]byte(`{"nftables":[{"metainfo":{}},{"counter":{"name":"dropped","packets":3}},{"counter":{"name":"probes","packets":9}}]}`))
 	f.Add([]byte(`17 (a) b (c)) S 1 17 17 0`))
 	f.Add([]byte(`null`))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, data []byte) {
 		if x, err := readIperf(data, nil); (x == nil) != (err != nil) {
 			t.Errorf("iperf3: %+v, %v", x, err)
 		}

@@ -263,7 +263,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(whole))
 	f.Add([]byte(Start))
 	f.Add([]byte("vars: {a: &x 1}\nmatrix: {b: [*x, 2]}\nrepeat: 2\n" + whole))
-	f.Fuzz(func(t *testing.T, text []byte) {
+	testseed.Fuzz(f, func(t *testing.T, text []byte) {
 		e, err := Read(text, Options{Name: "f.yaml", Base: "f", Standard: standard})
 		if (e == nil) == (err == nil) {
 			t.Fatalf("%v, %v: want an experiment or an error", e, err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"meridian/internal/experiment/protocol"
+	"meridian/internal/testseed"
 )
 
 // FuzzReadOrders reads what a controller says to a host. Reading ends, with an order a line at most.
@@ -14,7 +15,7 @@ func FuzzReadOrders(f *testing.F) {
 	f.Add([]byte("{\"setup\":7}\n"))
 	f.Add([]byte("{"))
 	f.Add([]byte("null\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, data []byte) {
 		orders := make(chan *protocol.Order, len(data)+1)
 		err := readOrders(context.Background(), bytes.NewReader(data), orders)
 		close(orders)

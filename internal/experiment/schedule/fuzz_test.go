@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"meridian/internal/experiment/place"
+	"meridian/internal/testseed"
 )
 
 // FuzzRead reads what a host says to its controller. Each line is a report, or the error that ends the host; the last is always an error.
@@ -13,7 +14,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("{\"hello\":7}\n{}\n"))
 	f.Add([]byte("null\n"))
 	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, data []byte) {
 		c := &controller{events: make(chan event, len(data)+2), done: make(chan struct{})}
 		s := &seat{Seat: &place.Seat{Host: "a", Out: bytes.NewReader(data)}}
 		c.read(s)

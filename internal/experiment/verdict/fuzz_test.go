@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"meridian/internal/testseed"
 )
 
 // FuzzRead reads reports of other versions, and results of daemons that users wrote.
@@ -16,7 +18,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"a":{"b":"7.5"}}`), "a.b")
 	f.Add([]byte(`[1]`), "a")
 	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, data []byte, field string) {
+	testseed.Fuzz(f, func(t *testing.T, data []byte, field string) {
 		if err := os.WriteFile(filepath.Join(dir, ReportName), data, 0o600); err != nil {
 			t.Fatal(err)
 		}

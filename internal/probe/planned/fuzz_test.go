@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"reflect"
 	"testing"
+
+	"meridian/internal/testseed"
 )
 
 const fuzzKey = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
@@ -17,7 +19,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"unknown":1}`))
 	f.Add([]byte(`{}`))
 	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, data []byte) {
 		path := filepath.Join(dir, "plan")
 		for _, name := range []string{path, StateFile(path)} {
 			if err := os.WriteFile(name, data, 0o600); err != nil {

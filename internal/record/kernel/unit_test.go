@@ -184,7 +184,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add([]byte("short"))
 	d := newDecoder(Net|Sched|IRQ|Syscalls|Sockets|Disk, true)
-	f.Fuzz(func(t *testing.T, record []byte) {
+	testseed.Fuzz(f, func(t *testing.T, record []byte) {
 		e := d.decode(1, 0, record)
 		if e == nil {
 			return

@@ -140,7 +140,7 @@ func FuzzMessages(f *testing.F) {
 	f.Add(uint16(16), []byte("\x00\x00\x01\x00\x02\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x09\x00\x03\x00eth0\x00\x00\x00\x00"))
 	f.Add(uint16(20), []byte("\x02\x18\x00\x00\x02\x00\x00\x00\x08\x00\x01\x00\x0a\x00\x00\x01"))
 	f.Add(uint16(21), []byte("\x02\x18\x00\x00\x02\x00\x00\x00\x08\x00\x02\x00\x0a\x00\x00\x01"))
-	f.Fuzz(func(t *testing.T, kind uint16, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, kind uint16, data []byte) {
 		s := state{interfaces: make(map[int]*Interface)}
 		s.link(Interface{Index: 2, Name: "x"})
 		s.apply(&syscall.NetlinkMessage{Header: syscall.NlMsghdr{Type: kind}, Data: data})

@@ -145,7 +145,7 @@ func FuzzFilter(f *testing.F) {
 	for _, s := range []string{"tcp port 80 or 443", "src and dst host 10.0.0.1", "not (net 10.0.0.0/8 and ip6 proto 6)", "portrange 1-2 && less 9", "inbound!arp"} {
 		f.Add(s)
 	}
-	f.Fuzz(func(t *testing.T, expression string) {
+	testseed.Fuzz(f, func(t *testing.T, expression string) {
 		filter, err := parseFilter(expression)
 		if err != nil {
 			return

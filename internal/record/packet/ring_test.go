@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"testing"
+
+	"meridian/internal/testseed"
 )
 
 // block makes one of packets as the kernel lays them out.
@@ -54,7 +56,7 @@ func FuzzBlock(f *testing.F) {
 	f.Add(blockOf(3, 0, 100))
 	f.Add(blockOf(3, 0x51, 13))
 	f.Add(blockOf(1, 0x11, 0))
-	f.Fuzz(func(t *testing.T, block []byte) {
+	testseed.Fuzz(f, func(t *testing.T, block []byte) {
 		if len(block) < blockHeader {
 			return
 		}

@@ -136,7 +136,7 @@ func FuzzTorn(f *testing.F) {
 	f.Add(whole)
 	f.Add(whole[:ends[3]+5])
 	f.Add(append(bytes.Clone(whole), 6, 0, 0, 0, 12, 0, 0, 0, 12, 0, 0))
-	f.Fuzz(func(t *testing.T, data []byte) { // one at a time in a process, all into the same file
+	testseed.Fuzz(f, func(t *testing.T, data []byte) { // one at a time in a process, all into the same file
 		if err := os.WriteFile(path, data, 0o666); err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"meridian/internal/record/kernel"
+	"meridian/internal/testseed"
 )
 
 func TestFieldsAreReadFromTheirDeclarations(t *testing.T) {
@@ -132,7 +133,7 @@ func FuzzFormat(f *testing.F) {
 		f.Add(string(b))
 	}
 	record := make([]byte, 256)
-	f.Fuzz(func(t *testing.T, text string) {
+	testseed.Fuzz(f, func(t *testing.T, text string) {
 		if l, err := parsePageLayout(text, headerEvent); err == nil {
 			var p page
 			if p.open(l, record) == nil {

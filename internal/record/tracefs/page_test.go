@@ -226,7 +226,7 @@ func FuzzPage(f *testing.F) {
 	}
 	l := load(f, filepath.Join("testdata", "linux"))
 	d := newDecoder(15, true, 2, l, nil) // once: there are hundreds of classes
-	f.Fuzz(func(t *testing.T, b []byte) {
+	testseed.Fuzz(f, func(t *testing.T, b []byte) {
 		given := false
 		a := &cursor{layout: layout, readPage: func(to []byte) (int, error) {
 			if given {

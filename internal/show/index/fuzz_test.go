@@ -9,6 +9,7 @@ import (
 	"github.com/klauspost/compress/s2"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -61,7 +62,7 @@ func FuzzIndex(f *testing.F) {
 		f.Add(uint32(i*len(whole)/60), []byte{byte(i), 0xff, 0x80}, uint16(i), uint16(i*997))
 	}
 	b := bytes.Clone(whole)
-	f.Fuzz(func(t *testing.T, at uint32, with []byte, xor, where uint16) {
+	testseed.Fuzz(f, func(t *testing.T, at uint32, with []byte, xor, where uint16) {
 		copy(b, whole)
 		tail := len(b) - trailerSize
 		directory := int(binary.LittleEndian.Uint64(b[tail:]))
@@ -116,7 +117,7 @@ func FuzzPage(f *testing.F) {
 		add(x.lanes[i].kind, &x.lanes[i].root)
 	}
 	read, again := walker{x: x}, walker{x: x}
-	f.Fuzz(func(t *testing.T, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, data []byte) {
 		d := decoder{b: data}
 		k, level := laneKind(d.byte()), int(d.byte())
 		if k >= laneKinds || level > 32 {
@@ -187,7 +188,7 @@ func FuzzSteps(f *testing.F) {
 	f.Add(uint8(messages), uint8(3), uint8(0), uint64(0), uint64(9), []byte{byte(messages), 3, 1, 4, 1, 2, 3, 1})
 	f.Add(uint8(sliced), uint8(3), uint8(0), uint64(0), uint64(9), []byte{byte(sliced), 3, 1, 4, 1, 2, 0, 1})
 	b, twice := new(bins), new(bins)
-	f.Fuzz(func(t *testing.T, kind, level, above uint8, first, last uint64, page []byte) {
+	testseed.Fuzz(f, func(t *testing.T, kind, level, above uint8, first, last uint64, page []byte) {
 		above %= tileBits
 		if laneKind(kind) >= laneKinds || last < first || level > 62-above || last > far>>level || len(page) > longestPage {
 			return
@@ -229,7 +230,7 @@ func FuzzBlock(f *testing.F) {
 	limits := eventLimits{rows: len(x.about.Rows), classes: len(x.about.Classes), clocks: len(x.about.Clocks)}
 	r := blockReader{limits: limits}
 	var packed []byte
-	f.Fuzz(func(t *testing.T, last uint8, data []byte) {
+	testseed.Fuzz(f, func(t *testing.T, last uint8, data []byte) {
 		if len(data) > mostBlock {
 			return
 		}
@@ -274,7 +275,7 @@ func FuzzTile(f *testing.F) {
 			f.Add(tile, uint8(level), uint32(0))
 		}
 	}
-	f.Fuzz(func(t *testing.T, tile []byte, level uint8, i uint32) {
+	testseed.Fuzz(f, func(t *testing.T, tile []byte, level uint8, i uint32) {
 		out, err := DecodeTile(tile, int(level%53), int64(i)%2)
 		if err != nil {
 			return

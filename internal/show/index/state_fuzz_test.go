@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"meridian/clock"
+	"meridian/internal/testseed"
 	"meridian/trace"
 )
 
@@ -28,7 +29,7 @@ func FuzzState(f *testing.F) {
 	}
 	f.Add(state)
 	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, state []byte) {
+	testseed.Fuzz(f, func(t *testing.T, state []byte) {
 		_, _ = decodeState(newLive("", new(trace.Schema), Options{}), state)
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"meridian/internal/testseed"
 )
 
 // FuzzRequest: any request below the secret path is answered or refused with a reason, and no more than an answer may have is sent.
@@ -18,7 +20,7 @@ func FuzzRequest(f *testing.F) {
 		f.Add(path, query)
 	}
 	h := Handler(&fake{title: "T", hosts: 1, top: 10, tileBytes: 4, count: 5})
-	f.Fuzz(func(t *testing.T, path, query string) {
+	testseed.Fuzz(f, func(t *testing.T, path, query string) {
 		r := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/api/" + path, RawQuery: query}, Host: "127.0.0.1:1234", Header: http.Header{}}
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r.WithContext(t.Context()))
@@ -49,7 +51,7 @@ func FuzzPutNotes(f *testing.F) {
 		}
 		return w.Code, held
 	}
-	f.Fuzz(func(t *testing.T, body string, wrap bool) {
+	testseed.Fuzz(f, func(t *testing.T, body string, wrap bool) {
 		_, before := ask(t, http.MethodGet, "")
 		if wrap {
 			body = `{"version":"` + before.Version + `","notes":` + body + `}`

@@ -15,6 +15,7 @@ import (
 
 	"meridian/clock"
 	"meridian/internal/show/index"
+	"meridian/internal/testseed"
 )
 
 // rowsOf is a timeline of an origin and a span whose hosts have rows of these names.
@@ -261,7 +262,7 @@ func FuzzNoteFile(f *testing.F) {
 	f.Add(`{"version":1,"notes":[{"at":"-9223372036854775808","to":"9223372036854775807","text":"x"}]}`)
 	a := rowsOf(1000, 500, "web/a", "db/a")
 	path := filepath.Join(f.TempDir(), "notes")
-	f.Fuzz(func(t *testing.T, text string) {
+	testseed.Fuzz(f, func(t *testing.T, text string) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
