@@ -238,7 +238,7 @@ func testChaos(t *testing.T, seed uint64, strikes, servers, replicas int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // other rounds want the processors too
 	defer cancel()
 	sum, err := s.Run(ctx)
 	if err != nil || ctx.Err() != nil {

@@ -192,11 +192,11 @@ func (w *traceWriter) packet(size int) []byte {
 }
 
 func (w *traceWriter) random(size int) []byte {
-	b := make([]byte, size)
-	for i := range b {
-		b[i] = byte(w.r.Uint32())
+	b := binary.LittleEndian.AppendUint64(make([]byte, 0, size+8), w.r.Uint64())
+	for len(b) < size {
+		b = binary.LittleEndian.AppendUint64(b, w.r.Uint64())
 	}
-	return b
+	return b[:size]
 }
 
 func (w *traceWriter) write(name string, b []byte) {
