@@ -279,19 +279,19 @@ func run(o options, dir, name string, args ...string) ([]byte, error) {
 	}
 	err := c.Wait()
 	out.begin()
-	return out.Bytes(), err
+	return out.text.Bytes(), err
 }
 
 // output is what a command prints. begun is closed when that says that the fuzzer runs.
 type output struct {
-	bytes.Buffer
+	text  bytes.Buffer
 	begin func()
 	begun chan struct{}
 }
 
 func (o *output) Write(b []byte) (int, error) {
-	n, err := o.Buffer.Write(b)
-	if bytes.Contains(o.Bytes(), []byte("fuzz: elapsed:")) {
+	n, err := o.text.Write(b)
+	if bytes.Contains(o.text.Bytes(), []byte("fuzz: elapsed:")) {
 		o.begin()
 	}
 	return n, err
