@@ -105,7 +105,7 @@ var mayImport = map[string][]string{
 	"internal/lttng":          {"format/ctf", "sensor/tsdl", "trace", "clock"},
 	"internal/netlab":         {"internal/sim", "internal/testneed", "clock"},
 	"internal/testneed":       {},
-	"internal/testseed":       {},
+	"internal/testseed":       {"internal/testneed"},
 	"internal/traceprocessor": {"internal/npmfile", "internal/testneed"},
 	"internal/npmfile":        {}, // for tests
 
