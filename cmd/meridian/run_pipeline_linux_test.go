@@ -45,13 +45,16 @@ func TestPipelineOfThreeHosts(t *testing.T) {
 				t.Fatal(err)
 			}
 			const messages, hops = 1 << 20 / 4096, 2
-			// A busy machine's kernel may keep events from any recorder, which is then counted.
+			// A busy machine's kernel may keep events from any recorder, which is then counted: "nothing lost" is no, and what events say is undecided.
 			lossy := len(r.Checks) == 4 && r.Checks[2].Answer == "no"
 			if !lossy && (failed != nil || r.Verdict != "yes") {
 				t.Errorf("%v\n%s", failed, text)
 			}
-			if len(r.Checks) != 4 || r.Checks[0].Answer != "yes" || r.Checks[1].Answer != "yes" || r.Checks[3].Answer != "yes" || r.Checks[3].Pair.Count != messages*hops || r.Timeline.Quality.Messages < 2*messages*hops {
-				t.Errorf("report %+v", r)
+			holds := func(check int) bool { return r.Checks[check].Answer == "yes" || lossy && r.Checks[check].Answer == "undecided" }
+			if len(r.Checks) != 4 || r.Checks[0].Answer != "yes" || !holds(1) || !holds(3) || r.Checks[3].Pair.Count != messages*hops || r.Timeline.Quality.Contradicting > 0 {
+				t.Errorf("report %+v\n%s", r, text)
+			} else if n := r.Timeline.Quality.Messages; !lossy && n < 2*messages*hops {
+				t.Errorf("%d messages, want %d or more", n, 2*messages*hops)
 			}
 			for _, name := range []string{"timeline.html", "timeline.plot", "junit.xml"} {
 				if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
