@@ -241,6 +241,7 @@ func TestSessionsRunWithinThePermissionsOfKeys(t *testing.T) {
 		t.Helper()
 		return k.command(append([]string{"server", command[0], "--server", k.url, "--key", filepath.Join(k.keys, ".trust", "operator.key")}, command[1:]...)...)
 	}
+	eventually(t, "no host waits for commands", func() bool { return strings.Contains(ask("hosts"), "web") })
 	if out := ask("start", "night", "--hosts", "web"); !strings.Contains(out, "recording") {
 		t.Errorf("%s", out)
 	}
@@ -251,6 +252,9 @@ func TestSessionsRunWithinThePermissionsOfKeys(t *testing.T) {
 	said.await("session night is sent")
 	if out := ask("sessions"); !strings.Contains(out, "stopped") || !strings.Contains(out, "web") {
 		t.Errorf("%s", out)
+	}
+	if out, err := exec.Command("meridian", "server", "sessions", "--server", k.url).CombinedOutput(); err == nil || !strings.Contains(string(out), "asks for a key") {
+		t.Errorf("without a key: %v: %s", err, out)
 	}
 	brought := filepath.Join(k.dir, "brought")
 	ask("fetch", "night", "-o", brought)
@@ -264,7 +268,7 @@ func TestSessionsRunWithinThePermissionsOfKeys(t *testing.T) {
 		}
 	}
 	for who, text := range map[string]string{"agent": said.String(), "server": k.serverSaid.String()} {
-		if strings.Contains(strings.ToLower(text), "permissions violation") {
+		if strings.Contains(strings.ToLower(text), "permission") {
 			t.Errorf("the %s: %s", who, text)
 		}
 	}
