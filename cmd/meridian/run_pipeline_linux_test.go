@@ -50,7 +50,9 @@ func TestPipelineOfThreeHosts(t *testing.T) {
 			if !lossy && (failed != nil || r.Verdict != "yes") {
 				t.Errorf("%v\n%s", failed, text)
 			}
-			holds := func(check int) bool { return r.Checks[check].Answer == "yes" || lossy && r.Checks[check].Answer == "undecided" }
+			holds := func(check int) bool {
+				return r.Checks[check].Answer == "yes" || lossy && r.Checks[check].Answer == "undecided"
+			}
 			if len(r.Checks) != 4 || r.Checks[0].Answer != "yes" || !holds(1) || !holds(3) || r.Checks[3].Pair.Count != messages*hops || r.Timeline.Quality.Contradicting > 0 {
 				t.Errorf("report %+v\n%s", r, text)
 			} else if n := r.Timeline.Quality.Messages; !lossy && n < 2*messages*hops {
