@@ -198,13 +198,13 @@ func TestACommandStopsAndGoesOnWithItsGroup(t *testing.T) {
 	}
 	text := lines(out)
 	pid := <-text
-	for state := ""; state != "T"; { // as a shell would see it: stopped, and not by a tracer (t)
+	until(t, "it does not stop", func() bool { // as a shell would see it, and not by a tracer (t)
 		stat, err := os.ReadFile(filepath.Join("/proc", pid, "stat"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		state = strings.Fields(string(stat))[2]
-	}
+		return strings.Fields(string(stat))[2] == "T"
+	})
 	if err := exec.Command("kill", "-CONT", pid).Run(); err != nil {
 		t.Error(err)
 	}
