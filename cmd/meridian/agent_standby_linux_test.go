@@ -268,7 +268,7 @@ func TestSessionsRunWithinThePermissionsOfKeys(t *testing.T) {
 		}
 	}
 	for who, text := range map[string]string{"agent": said.String(), "server": k.serverSaid.String()} {
-		if strings.Contains(strings.ToLower(text), "permission") {
+		if strings.Contains(strings.ToLower(text), "permissions violation") {
 			t.Errorf("the %s: %s", who, text)
 		}
 	}
