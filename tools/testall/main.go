@@ -35,7 +35,7 @@ import (
 	"meridian/internal/testseed"
 )
 
-// lanes are the stages that run beside each other. Tests wait as often as they compute.
+// lanes are the stages that run beside each other.
 var lanes = [][]string{{"test"}, {"race", "lint", "cross"}}
 
 func main() {
@@ -106,22 +106,24 @@ func (o options) run() bool {
 	return ok
 }
 
-// stage runs one stage.
+// stage runs one stage. Tests wait about as often as they compute, so more of them run at once than there are processors.
 func (o options) stage(name string, p plan, r *result) {
+	processors := runtime.GOMAXPROCS(0)
+	flags := slices.Concat([]string{fmt.Sprintf("-p=%d", max(3, processors)), fmt.Sprintf("-parallel=%d", max(4, processors))}, o.flags)
 	switch name {
 	case "test":
 		if o.short {
-			r.test(p.all(), slices.Concat([]string{"-short", fmt.Sprintf("-p=%d", 2*runtime.GOMAXPROCS(0))}, o.flags)...)
+			r.test(p.all(), slices.Concat([]string{"-short", fmt.Sprintf("-p=%d", 2*processors)}, o.flags)...)
 			return
 		}
-		r.test(p.plain, slices.Concat([]string{"-p=3", "-parallel=4"}, o.flags)...)
+		r.test(p.plain, flags...)
 	case "race":
 		if !installed("gcc clang") {
 			r.leaveOut("race", "the race detector needs a C compiler (apt-get install gcc libc6-dev)")
 			return
 		}
-		r.test(p.raced, slices.Concat([]string{"-race", "-p=3", "-parallel=4"}, o.flags)...)
-		r.test(p.racedShort, slices.Concat([]string{"-race", "-short", "-p=3", "-parallel=4"}, o.flags)...)
+		r.test(p.raced, slices.Concat([]string{"-race"}, flags)...)
+		r.test(p.racedShort, slices.Concat([]string{"-race", "-short"}, flags)...)
 	default:
 		r.make(name)
 	}
