@@ -21,6 +21,7 @@ func TestRecordedPacketsThatGrowAreTheMessagesThatOfflineFinds(t *testing.T) {
 	defer cancel()
 	origins := make(map[string]int64) // between the hosts' clocks and the one that both have
 	var stops []func()
+	dropped := int64(0) // by the kernel, for a recorder that did not come in time
 	var in []Input
 	for _, host := range []string{"web", "db"} {
 		early := record.ReadEarly()
@@ -44,6 +45,11 @@ func TestRecordedPacketsThatGrowAreTheMessagesThatOfflineFinds(t *testing.T) {
 			if err := <-done; err != nil {
 				t.Error(err)
 			}
+			stats, err := capture.Stats()
+			if err != nil {
+				t.Error(err)
+			}
+			dropped += stats.Dropped
 			if err := capture.Close(); err != nil {
 				t.Error(err)
 			}
@@ -126,7 +132,7 @@ func TestRecordedPacketsThatGrowAreTheMessagesThatOfflineFinds(t *testing.T) {
 	if n < 500 || len(x.seen) != packets || common != n || len(got) != n+withdrawn || bounded < n/2 {
 		t.Errorf("%d messages live, %d offline, %d in common; %d packets, %d offline; %d bounded", len(got), n, common, len(x.seen), packets, bounded)
 	}
-	if lines := w.Lines(); len(lines) > 0 && (withdrawn == 0 || len(lines) > 1) {
+	if lines := w.Lines(); len(lines) > 0 && dropped == 0 && (withdrawn == 0 || len(lines) > 1) {
 		t.Errorf("warnings %q", lines)
 	}
 }

@@ -128,6 +128,7 @@ func (l *lab) becomes(session string, from, to time.Time) (state wire.HostState)
 }
 
 func TestASpanIsSentOnceHoweverOftenItIsAskedFor(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, 0)
 	at := time.Now().Add(-time.Second)
 	if s := l.becomes("first", at, at); s.State != wire.StateFailed {
@@ -157,6 +158,7 @@ func TestASpanIsSentOnceHoweverOftenItIsAskedFor(t *testing.T) {
 }
 
 func TestOneSpanIsSentAtATimeAndStopsWithTheAgent(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, time.Hour)
 	l.metadata()
 	at := time.Now()

@@ -79,6 +79,7 @@ func TestAnAgentRemembersSoManySpans(t *testing.T) {
 }
 
 func TestAnAgentOnDemandSaysHowItIsProbedAndEndsWithItsConnection(t *testing.T) {
+	t.Parallel()
 	b, err := broker.Start(broker.Options{Listen: "127.0.0.1:0", Name: "test"})
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 // Hosts that send on demand are asked all at once where none is named; one that is away is told as that, and what no agent may be
 // asked is asked of none.
 func TestASpanIsAskedOfTheHostsThatSendOnDemand(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.direct("a", t.TempDir())
 	web, waiting := l.agent("web"), l.agent("waiting")
@@ -62,6 +63,7 @@ func TestASpanIsAskedOfTheHostsThatSendOnDemand(t *testing.T) {
 
 // A host records one session at a time. Which one is in the way is said, with what mends it.
 func TestASessionOnAHostThatRecordsAnotherIsRefused(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.direct("a", t.TempDir())
 	start := func(name string, hosts ...string) string {
@@ -107,6 +109,7 @@ func TestASessionOnAHostThatRecordsAnotherIsRefused(t *testing.T) {
 // Of servers that all know a session the first by name commands. The others are passive until it is silent, and none believes a server
 // whose name or version is none.
 func TestOnlyTheFirstServerCommandsHosts(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	c := l.connect()
 	for _, status := range []string{`{"version":99,"server":"0"}`, `{"version":1,"server":"../0"}`, `{`} {
@@ -141,6 +144,7 @@ func TestOnlyTheFirstServerCommandsHosts(t *testing.T) {
 }
 
 func TestADirectorWhoseConnectionIsClosedEnds(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	c := l.connect()
 	c.Close()

@@ -73,6 +73,7 @@ func TestServersAgreeInWhateverOrderRecordsCome(t *testing.T) {
 }
 
 func TestARecordThatIsNotAServersIsNamed(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{"{", `{"session":"other","since":"2026-01-01T00:00:00Z"}`, `{"session":"../x"}`} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, ".sessions", "night.json")
@@ -251,6 +252,7 @@ func (l *lab) settled(servers ...string) {
 }
 
 func TestAServerThatMissedTheStopDoesNotBeginTheSessionAnew(t *testing.T) {
+	t.Parallel()
 	l, first, second := newLab(t), t.TempDir(), t.TempDir()
 	stop := l.direct("a", first)
 	l.direct("b", second)
@@ -288,6 +290,7 @@ func TestAServerThatMissedTheStopDoesNotBeginTheSessionAnew(t *testing.T) {
 }
 
 func TestAHostThatWasAwayJoins(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.direct("a", t.TempDir())
 	out := l.ask(wire.ControlStart, wire.Control{Session: "night", Hosts: []string{"web", "db"}})
@@ -364,6 +367,7 @@ func (l *lab) says(session, host string, state wire.StateName) {
 }
 
 func TestRequestsThatNobodyMayMakeAreRefused(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.direct("a", t.TempDir())
 	for _, c := range []wire.Control{{Session: "../x"}, {}, {Session: "x", Hosts: []string{"a/b"}}, {Session: "x", Args: []string{"a\x00"}}, {Session: "x", Args: []string{strings.Repeat("x", 1<<20)}}} {

@@ -18,6 +18,7 @@ import (
 
 // With RemoveSent a host keeps nothing that servers have, but that the session was there: the same command later must not record it anew.
 func TestWhatIsSentIsRemovedAndNotRecordedAgain(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.serve()
 	a, err := standby.New(standby.Options{Conn: l.connect(nats.CustomInboxPrefix(wire.OfHost("web", "inbox"))), Host: "web", Dir: l.dir, Record: l.record, RemoveSent: true, Drain: time.Minute, Log: t.Logf,
@@ -95,6 +96,7 @@ func TestAnAgentDoesNotBeginInADirectoryThatItDoesNotUnderstand(t *testing.T) {
 
 // A command that cannot be noted is not begun: the next process would not know of it.
 func TestACommandThatCannotBeNotedIsNotBegun(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.serve()
 	l.agent(time.Minute)
@@ -116,6 +118,7 @@ func TestACommandThatCannotBeNotedIsNotBegun(t *testing.T) {
 }
 
 func TestAnAgentWhoseConnectionIsClosedEnds(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	c := l.connect()
 	c.Close()

@@ -172,6 +172,7 @@ func (l *lab) recordings() int {
 }
 
 func TestASessionIsRecordedOnceHoweverOftenItIsCommanded(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.serve()
 	stop := l.agent(time.Minute)
@@ -196,6 +197,7 @@ func TestASessionIsRecordedOnceHoweverOftenItIsCommanded(t *testing.T) {
 }
 
 func TestAnAgentThatIsStartedAgainGoesOn(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	stop := l.agent(0)
 	l.expect(l.command(wire.Start, "night"), wire.StateRecording, "")
@@ -212,6 +214,7 @@ func TestAnAgentThatIsStartedAgainGoesOn(t *testing.T) {
 }
 
 func TestWhatCouldNotBeSentIsSentLater(t *testing.T) {
+	t.Parallel()
 	l := newLab(t) // without a server
 	l.agent(0)
 	l.expect(l.command(wire.Start, "night"), wire.StateRecording, "")
@@ -232,6 +235,7 @@ func TestWhatCouldNotBeSentIsSentLater(t *testing.T) {
 }
 
 func TestASessionWaitsUntilTheOneBeforeIsSent(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.agent(time.Hour)
 	l.command(wire.Start, "night")
@@ -245,6 +249,7 @@ func TestASessionWaitsUntilTheOneBeforeIsSent(t *testing.T) {
 }
 
 func TestARecorderThatFailsIsToldAndNotStartedAgain(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.serve()
 	l.fails = errors.New("no such group")
@@ -258,6 +263,7 @@ func TestARecorderThatFailsIsToldAndNotStartedAgain(t *testing.T) {
 }
 
 func TestWhatNoServerMayAskForIsRefused(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	if err := os.MkdirAll(filepath.Join(l.dir, "mine"), 0o700); err != nil {
 		t.Fatal(err)
