@@ -105,7 +105,7 @@ func (c *chains) read(t testing.TB, dir string, tcp bool, messages, lost int) ui
 						c.reading[values[p.tid].Int()] = s
 						break
 					}
-					if c.next(&s.called, i, int(values[p.arg2].Uint())) {
+					if c.nextMessage(&s.called, i, int(values[p.arg2].Uint())) {
 						c.pass(2*s.called-1+i, sendCall, e.Time)
 					}
 				}
@@ -137,9 +137,9 @@ func partsOf(class *trace.Class) parts {
 	return parts{class.Name, find("pid"), find("tid"), find("arg0"), find("arg2"), find("ret"), find("vec")}
 }
 
-// next counts a message of a side by its length, and passes over those whose events were lost. It returns false, and counts the
+// nextMessage counts a message of a side by its length, and passes over those whose events were lost. It returns false, and counts the
 // message, where none of them has that length.
-func (c *chains) next(count *int, side, length int) bool {
+func (c *chains) nextMessage(count *int, side, length int) bool {
 	*count++
 	for past := 0; past <= min(c.lost, 498); past++ { // 499 messages of a side have different lengths
 		if n := 2*(*count+past) - 1 + side; messageLength(n) == length {
@@ -165,7 +165,7 @@ func (c *chains) returns(tid, read int64, at clock.HostTime) {
 		return
 	}
 	other := 1 - slices.IndexFunc(c.sides[:], func(o chainSide) bool { return o.pid == s.pid })
-	if from := s.returned; s.got == 0 && c.next(&from, other, int(read)) {
+	if from := s.returned; s.got == 0 && c.nextMessage(&from, other, int(read)) {
 		s.returned = from - 1 // those between were lost
 	}
 	s.got += int(read)
@@ -213,7 +213,7 @@ func (c *chains) packet(e *trace.Event, class *trace.Class, values []trace.Value
 		if sent {
 			count = &s.sent
 		}
-		if !c.next(count, side, int(l4.number("len"))-8) {
+		if !c.nextMessage(count, side, int(l4.number("len"))-8) {
 			return
 		}
 		n = 2**count - 1 + side
