@@ -108,7 +108,7 @@ func TestUnitsRunUnderSystemd(t *testing.T) {
 		return string(b)
 	}
 	fault := ""
-	for end := time.Now().Add(3 * time.Minute); !strings.HasSuffix(log("drive.log"), "over\n") && fault == ""; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(6 * time.Minute); !strings.HasSuffix(log("drive.log"), "over\n") && fault == ""; time.Sleep(20 * time.Millisecond) {
 		select {
 		case err := <-ended:
 			fault = "systemd has ended: " + err.Error()
