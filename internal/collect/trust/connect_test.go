@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"meridian/internal/collect/trust"
 )
 
@@ -20,6 +22,7 @@ func TestAHostThatConnectsWhileOthersAreInvitedIsNotRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	options = append(options, nats.Timeout(time.Minute))
 	for range 40 {
 		changed := make(chan error, 1)
 		go func() {
