@@ -73,6 +73,7 @@ func outlive(t *testing.T, end string) {
 	defer alive.Close()
 	c := exec.Command(self, "-test.run=^TestNothingOutlivesTheTest$", "-doomed="+end)
 	c.ExtraFiles = []*os.File{inherited}
+	c.Env = append(os.Environ(), "TMPDIR="+t.TempDir()) // it cannot remove what it leaves there
 	stdin, err := c.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
