@@ -158,7 +158,6 @@ func TestSkewThatTheSpanCannotDetermineIsReportedAsUndetermined(t *testing.T) {
 }
 
 func TestClocksThatAreNotLinearLeaveNoInversion(t *testing.T) {
-	testneed.RacedBy(t, "TestChainsOfAnyLengthStayWithinTheirBounds")
 	t.Parallel()
 	hosts := linearHosts(2)
 	hosts[1].Wave = sim.Wave{AmplitudePPM: 8, Period: 7 * time.Minute}

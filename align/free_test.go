@@ -60,7 +60,6 @@ func steeredHosts(seed uint64, e int64) (p *trace.Problem, stamp func(truth int6
 // TestStampsOfASteeredClockAreBoundedByTheFreeOne aligns stamps that no smooth clock explains: their clock is slewed by up to 200 ppm,
 // and its free clock is known to 300 ns.
 func TestStampsOfASteeredClockAreBoundedByTheFreeOne(t *testing.T) {
-	testneed.RacedBy(t, "TestHostsWithTwoClocksAreBoundedThroughBoth")
 	const origin, second = 1_700_000_000_000_000_000, 1_000_000_000
 	for seed := range uint64(12) {
 		e := []int64{1, 300, 80_000}[seed%3]

@@ -8,7 +8,6 @@ import (
 
 	"meridian/align"
 	"meridian/internal/sim"
-	"meridian/internal/testneed"
 	"meridian/trace"
 )
 
@@ -26,7 +25,6 @@ func loneClocks(n int) *trace.Problem {
 
 // With a cost that is quadratic in the clocks, this test does not end.
 func TestClocksWithoutMessagesTakeLinearTime(t *testing.T) {
-	testneed.RacedBy(t, "TestChainsOfAnyLengthStayWithinTheirBounds")
 	n := 30_000
 	if testing.Short() {
 		n = 10_000

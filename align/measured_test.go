@@ -5,13 +5,11 @@ import (
 	"testing"
 
 	"meridian/align"
-	"meridian/internal/testneed"
 )
 
 // A measured least delay is an estimate. No bound rests on it, even where the clocks are seen to wander and the bounds are
 // taken again for that.
 func TestBoundsDoNotRestOnMeasuredDelays(t *testing.T) {
-	testneed.RacedBy(t, "TestChainsOfAnyLengthStayWithinTheirBounds")
 	world := steppedWorld(3)
 	world.Wander, world.Rate = 1e-6, 100
 	w := playSteps(t, world)

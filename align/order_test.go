@@ -168,7 +168,6 @@ func (w *short) compared(s *align.Solution) ([]quality.Outside, error) {
 }
 
 func TestShortTalksLeaveNoInversionWhoeverIsTheReference(t *testing.T) {
-	testneed.RacedBy(t, "TestChainsOfAnyLengthStayWithinTheirBounds")
 	t.Parallel()
 	testseed.Check(t, func(r *rapid.T) {
 		seed := rapid.Uint64().Draw(r, "seed")

@@ -174,9 +174,6 @@ func TestClocksThatWereSetAreAlignedPieceByPiece(t *testing.T) {
 			if c.hosts > 2 {
 				testneed.Long(t, "aligns three hosts and more")
 			}
-			if testneed.Race() && name != "several" && name != "both clocks" {
-				t.Skip(testneed.Raced + "a clock that is set several times shares the same memory")
-			}
 			scenario := steppedWorld(7, c.steps...)
 			scenario.Hosts = c.hosts
 			if c.hosts > 2 {
@@ -220,7 +217,6 @@ func TestClocksThatWereSetAreAlignedPieceByPiece(t *testing.T) {
 }
 
 func TestErrorsBehindAStepAreAsSmallAsBeforeIt(t *testing.T) {
-	testneed.RacedBy(t, "TestClocksThatWereSetAreAlignedPieceByPiece")
 	plain, set := playSteps(t, steppedWorld(3)), playSteps(t, steppedWorld(3, step(1, 30*time.Second, -time.Second)))
 	before, behind := plain.check(t, plain.solve(t, align.Options{})), set.check(t, set.solve(t, align.Options{}))
 	if behind > 2*before+1000 {
@@ -263,7 +259,6 @@ func TestSilenceAsLongAsAStepLeavesOpenWhichClockWasSet(t *testing.T) {
 }
 
 func TestLeapSecondsAreNamed(t *testing.T) {
-	testneed.RacedBy(t, "TestClocksThatWereSetAreAlignedPieceByPiece")
 	t.Parallel()
 	const midnight = (epoch/86_400_000_000_000 + 1) * 86_400_000_000_000
 	for _, c := range []struct {
@@ -287,7 +282,6 @@ func TestLeapSecondsAreNamed(t *testing.T) {
 }
 
 func TestWrongMessagesAreNoStep(t *testing.T) {
-	testneed.RacedBy(t, "TestClocksThatWereSetAreAlignedPieceByPiece")
 	t.Parallel()
 	for _, wrong := range [][]int{{700}, {0}, {1199}, {300, 301}, {0, 600, 1199}} {
 		for _, by := range []int64{-2_000_000_000, 300_000_000, 2_000_000} {

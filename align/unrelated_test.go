@@ -10,7 +10,6 @@ import (
 	"meridian/align"
 	"meridian/clock"
 	"meridian/internal/sim"
-	"meridian/internal/testneed"
 	"meridian/trace"
 )
 
@@ -73,7 +72,6 @@ func bent(p trace.Problem, by int64) trace.Problem {
 // TestBoundsDoNotDependOnUnrelatedHosts adds hosts that share no message with those of a problem: quiet ones, with longer traces, with
 // clocks that wander much, that bend and that were set.
 func TestBoundsDoNotDependOnUnrelatedHosts(t *testing.T) {
-	testneed.RacedBy(t, "TestIslandsAreAlignedEachWithinItself")
 	t.Parallel()
 	others := map[string]trace.Problem{
 		"quiet":  world(t, sim.Scenario{Hosts: 2, Topology: sim.Pair, Span: 30 * time.Second, Wander: 1e-9, Seed: 7}),

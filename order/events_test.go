@@ -13,7 +13,6 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
-	"meridian/internal/testneed"
 	"meridian/internal/testseed"
 	"meridian/trace"
 )
@@ -176,7 +175,6 @@ func (f failing) Next(*trace.Event) error { return f.err }
 // The truth is brute force: a clock shows each of its instants, and the timeline then shows all between its lower and its upper
 // curve. In whole ns, these and no others are between the bounds of an event.
 func TestBoundsOfAnEventHoldAllInstantsThatItsStampStandsFor(t *testing.T) {
-	testneed.RacedBy(t, "TestManyBatchesStayInOrder")
 	m := clock.Map{
 		Mid: clock.Curve{{X: 0, Y: 100}, {X: 30, Y: 140}},
 		Low: clock.Curve{{X: 0, Y: 90}, {X: 30, Y: 130}}, High: clock.Curve{{X: 0, Y: 110}, {X: 15, Y: 125}, {X: 30, Y: 154}},

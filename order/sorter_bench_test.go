@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"meridian/clock"
-	"meridian/internal/testneed"
 	"meridian/trace"
 )
 
@@ -80,7 +79,6 @@ func BenchmarkSorter(b *testing.B) {
 }
 
 func TestASorterAllocatesNothingInTheSteadyState(t *testing.T) {
-	testneed.RacedBy(t, "TestAPushIsMetAndFadesGently")
 	for _, load := range sorterLoads {
 		l := newSorterLoad(load.streams, load.messages)
 		emit := func(*trace.TimelineEvent, Note) error { return nil }

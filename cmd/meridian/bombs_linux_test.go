@@ -41,9 +41,7 @@ func (r repeated) write(w io.Writer) error {
 
 // TestABombTakesBoundedMemory: a compressed file of some kilobytes, or one that nests or refers without end, costs no more memory than others.
 func TestABombTakesBoundedMemory(t *testing.T) {
-	if testing.Short() || testneed.Race() {
-		t.Skip("left out with -short: unpacks gigabytes")
-	}
+	testneed.Long(t, "unpacks gigabytes")
 	t.Parallel()
 	const many = 64 << 20
 	dir := t.TempDir()

@@ -47,8 +47,6 @@ func TestScripts(t *testing.T) {
 			switch condition {
 			case "root":
 				return os.Geteuid() == 0, nil
-			case "race":
-				return testneed.Race(), nil
 			}
 			return false, fmt.Errorf("unknown condition %s", condition)
 		},

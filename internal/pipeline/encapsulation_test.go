@@ -18,7 +18,6 @@ import (
 	"meridian/format/pcap"
 	"meridian/internal/encapsulation"
 	"meridian/internal/pipeline/input"
-	"meridian/internal/testneed"
 	"meridian/match"
 	"meridian/trace"
 )
@@ -331,7 +330,6 @@ func TestEveryEncapsulationIsMatchedByThePacketInside(t *testing.T) {
 }
 
 func TestCapturesWithLossesGiveNoWrongMessageInAnyEncapsulation(t *testing.T) {
-	testneed.RacedBy(t, "TestEveryEncapsulationIsMatchedByThePacketInside")
 	t.Parallel()
 	for seed := range uint64(2) {
 		w := newCarriedTraffic(seed, *encapsulatedConnections, 0.05, 0.1)
@@ -364,7 +362,6 @@ var tooLongFor96 = map[string]string{
 }
 
 func TestShortSnapLengthsLeaveEnoughToMatchMostEncapsulations(t *testing.T) {
-	testneed.RacedBy(t, "TestEveryEncapsulationIsMatchedByThePacketInside")
 	w := newCarriedTraffic(7, *encapsulatedConnections, 0.01, 0)
 	w.ping()
 	for _, e := range encapsulation.All() {

@@ -16,7 +16,6 @@ import (
 	"meridian/internal/filetest"
 	"meridian/internal/pipeline"
 	"meridian/internal/pipeline/input"
-	"meridian/internal/testneed"
 )
 
 // coarseHost is a host whose clock shows its last tick: true time plus an offset, at a rate of its own, ticking every period ns,
@@ -137,7 +136,6 @@ func talk(r *rand.Rand, n int, web, db *coarseHost) {
 // The true instant of every packet, on the clock of the reference, lies between the bounds of its event: whatever the grids, also
 // the reference's, from few stamps and from many.
 func TestBoundsOfEventsHoldWhateverGridTheClocksStampOn(t *testing.T) {
-	testneed.RacedBy(t, "TestStatedGranularityHolds")
 	t.Parallel()
 	grids := []struct {
 		name   string

@@ -16,7 +16,6 @@ import (
 	"meridian/internal/filetest"
 	"meridian/internal/pipeline/input"
 	"meridian/internal/sim"
-	"meridian/internal/testneed"
 	"meridian/trace"
 )
 
@@ -79,7 +78,6 @@ func number(t *testing.T, s string) int64 {
 }
 
 func TestEndsOfMessagesOfAClockThatWasSetBackLieInThePieceTheyAreOf(t *testing.T) {
-	testneed.RacedBy(t, "TestPacketsOfAClockThatWasSetBackAreMergedInTheirTrueOrder")
 	path, truth := setBackList(t)
 	for _, repair := range []string{"", repairControlled} {
 		inputs, err := input.Parse([]string{path})
@@ -120,7 +118,6 @@ func TestEndsOfMessagesOfAClockThatWasSetBackLieInThePieceTheyAreOf(t *testing.T
 }
 
 func TestPacketsBehindASmallStepBackKeepTheOrderOfTheirCapture(t *testing.T) {
-	testneed.RacedBy(t, "TestPacketsOfAClockThatWasSetBackAreMergedInTheirTrueOrder")
 	begin := clock.TimelineTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano())
 	s := sim.Scenario{
 		Hosts: 2, Topology: sim.Full, Start: begin, Span: 4 * time.Second, Rate: 1000, Jitter: 20 * time.Microsecond,

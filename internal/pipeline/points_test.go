@@ -13,7 +13,6 @@ import (
 
 	"meridian/format/pcap"
 	"meridian/internal/encapsulation"
-	"meridian/internal/testneed"
 	"meridian/match"
 	"meridian/trace"
 )
@@ -243,7 +242,6 @@ func TestDirectionsOfForwardingHostsMakeNoWrongMessage(t *testing.T) {
 }
 
 func TestCapturesThatSeePacketsSeveralTimesInsideAndOutsideOfTunnels(t *testing.T) {
-	testneed.RacedBy(t, "TestEveryEncapsulationIsMatchedByThePacketInside")
 	t.Parallel()
 	w := newCarriedTraffic(11, *encapsulatedConnections/2, 0.01, 0)
 	tunnels := []string{"vxlan"}

@@ -9,13 +9,11 @@ import (
 	"meridian/internal/show/index"
 	"meridian/internal/show/view"
 	"meridian/internal/sim"
-	"meridian/internal/testneed"
 )
 
 // Where a clock was set back, what the viewer is told leads from each event's instant to what the clock showed, before
 // the step and behind it.
 func TestRawTimeIsWhatTheClockShowedThoughItWasSetBack(t *testing.T) {
-	testneed.RacedBy(t, "TestPacketsOfAClockThatWasSetBackAreMergedInTheirTrueOrder")
 	begin := clock.TimelineTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano())
 	s := sim.Scenario{
 		Hosts: 3, Topology: sim.Full, Start: begin, Span: 10 * time.Second, Rate: 30, Jitter: 20 * time.Microsecond,

@@ -15,7 +15,6 @@ import (
 	"pgregory.net/rapid"
 
 	"meridian/clock"
-	"meridian/internal/testneed"
 	"meridian/internal/testseed"
 	"meridian/trace"
 )
@@ -287,7 +286,6 @@ type refusing struct{}
 func (refusing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func TestHugePicturesStayWithinBounds(t *testing.T) {
-	testneed.RacedBy(t, "TestPicturesOfAGalleryStaySmallHoweverWildTheyAre")
 	l := &trace.Schema{}
 	var records []trace.TimelineEvent
 	for i := range 200 {

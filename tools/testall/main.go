@@ -10,7 +10,7 @@
 // The stages are
 //
 //	test     the tests of packages without goroutines, and of those that compute (plan.go)
-//	race     all tests of the other packages under the race detector, and the short tests of those that compute
+//	race     all tests of the other packages under the race detector, and some of those that compute
 //	lint     make lint
 //	cross    make cross
 //
@@ -90,6 +90,9 @@ func (o options) run() bool {
 		return false
 	}
 	r := newResult(os.Stdout)
+	if !o.short {
+		r.buildCommand()
+	}
 	var all sync.WaitGroup
 	for _, lane := range lanes {
 		all.Go(func() {
@@ -123,7 +126,7 @@ func (o options) stage(name string, p plan, r *result) {
 			return
 		}
 		r.test(p.raced, slices.Concat([]string{"-race"}, flags)...)
-		r.test(p.racedShort, slices.Concat([]string{"-race", "-short"}, flags)...)
+		r.test(p.racedSome, slices.Concat([]string{"-race", someTests()}, flags)...)
 	default:
 		r.make(name)
 	}

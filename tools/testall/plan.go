@@ -13,24 +13,75 @@ import (
 
 // plan says how the tests of each package run. A package is in plain, in raced, or in plain and one of the others.
 type plan struct {
-	plain      []string
-	raced      []string // all their tests, under the race detector alone
-	racedShort []string // the tests of -short, which share all that the goroutines of the package share
+	plain     []string
+	raced     []string // all their tests run under the race detector
+	racedSome []string // only the tests of computes run under the race detector
 }
 
 // computes are the folders whose tests compute for long, which the race detector makes five to ten times slower. All their tests run
-// without it, and those of -short under it: the others compute longer, not differently.
-var computes = []string{
-	"align", "cmd/meridian", "format", "internal/cause", "internal/live", "internal/pipeline", "internal/show", "match", "order",
+// without it. Under it run a few: those in which the goroutines of the package meet, with all that they share.
+var computes = map[string][]string{
+	"align": {
+		"TestChainsOfAnyLengthStayWithinTheirBounds", "TestIslandsAreAlignedEachWithinItself",
+		"TestHostsWithTwoClocksAreBoundedThroughBoth", "TestStagesRunAgainMakeTheSame",
+	},
+	"cmd/meridian": {
+		"TestAnAgentBringsTheTraceOfACommand", "TestServersHaveAgentsDoNothingButRecord", "TestViewFollowsARecordingAndTheOneAfterIt",
+		"TestTailPrintsEventsAsTheyAreRecordedEachOnce", "TestOneCommandStartsAndStopsManyHosts", "TestTheServerHasHostsProbeEachOther",
+		"TestPipelineOfThreeHosts", "TestWhatLiesInFilesGivesTheSameBytes",
+	},
+	"format/pcap": {
+		"TestChunksBringTheFramesOfTheWholeFile", "TestAFileThatHasOtherFramesThanItHadIsAnError",
+		"TestFollowerReturnsTheOfflineFramesOfAnyGrowth",
+	},
+	"internal/cause":        {"TestWiderBoundsNeverDecideWhatWasOpen", "TestManyUnboundedMessagesDoNotOverflow"},
+	"internal/cause/thread": {"TestPiecesSumToTheRequestWhateverWasRecorded", "TestWiderBoundsNeverDecideWhatWasOpenOnThreads"},
+	"internal/collect": {
+		"TestWhateverIsKilledAllArrivesAndWhatIsAcknowledgedStays", "TestWhatServersHaveIsReleasedAndNothingIsLost",
+		"TestAServerWithANewDiskIsFilledFromAnotherWithWhatTheHostHasNoMore", "TestAFloodDelaysNobody",
+		"TestAServerSendsNothingToAnotherThatItDoesNotStoreOrThatIsOutOfBounds",
+	},
+	"internal/live": {
+		"TestPageThatGrowsShowsEachMessageOnceAcrossRestarts", "TestRecordedPacketsThatGrowAreTheMessagesThatOfflineFinds",
+		"TestDirectoriesThatAreReadAtOnceAreReadAbreast", "TestEventsOfHostsWithWrongClocksComeOnceInOrderWithinTrueBounds",
+		"TestFirstDropOfTheIndexIsToldOnceWhileTheViewGoesOn",
+	},
+	"internal/pipeline": {
+		"TestEveryEncapsulationIsMatchedByThePacketInside", "TestPacketsOfAClockThatWasSetBackAreMergedInTheirTrueOrder",
+		"TestStatedGranularityHolds", "TestWhereverItIsInterruptedNothingIsLeft", "TestRequestsOfManyConnectionsAreToldApartAndLostPacketsMarked",
+	},
+	"internal/probe": {
+		"TestRoundsAskAllHostsAtOnce", "TestOneClientAsksManyHostsThroughOneSocket", "TestExchangesOverLoopbackCarryStampsOfTheKernel",
+		"TestEventsOfBothEndsPairUp", "TestHostileDatagramsGetNoAnswerAndLeaveNoState", "TestQuietWindowsHoldProbesBack",
+		"TestAClientFindsAServerThatBeganAnew",
+	},
+	"internal/show": {"TestPicturesOfAGalleryStaySmallHoweverWildTheyAre"},
+	"internal/show/index": {
+		"TestOneIndexAnswersManyAtOnce", "TestViewsAreReadWhileTheIndexGrows", "TestCoarseLevelsAreTheSameWhateverTheNumberOfProcessors",
+		"TestALaneThatCannotBeReadEndsTheWorkOnAll", "TestPartsOfATileAreTheTile", "TestEventsComeBackAsTheyWereWritten",
+	},
+	"internal/show/view": {
+		"TestTheSameTimelineMakesTheSameFile", "TestHostileNamesAreNoMarkupServedOrInAFile", "TestPageIsToldOfEachPictureAndOfTheEnd",
+		"TestRequestsOfATimelineThatGrowsAreThoseOfOneThatHasEnded", "TestRequestsAreFoundAnewOnceTheyAreOldAndAtTheEnd",
+		"TestAServerAnswersUntilItIsToldToStop", "TestAnAnswerOfTilesIsBounded",
+	},
+	"match": {
+		"TestMessagesComeInTheSameOrderWhoeverMatchedThem", "TestALongFlowIsGatheredOverSeveralGroups", "TestWhereArraysAreKeptChangesNothing",
+	},
+	"order": {
+		"TestErrorsEndTheMergeAndAllItsGoroutines", "TestManyBatchesStayInOrder", "TestAPushIsMetAndFadesGently",
+		"TestTheMergeIsTheSortByTimeThenSourceThenNumber", "TestPartsTogetherAreTheSortByTimeThenSourceThenNumber",
+		"TestThoseThatKeepNoneEndToo", "TestWhatASourceLearnsTravelsWithTheEventsThatAreReadAhead",
+	},
 }
 
 // differs are the folders whose code is another under the race detector. All their tests run both ways.
 var differs = []string{"sensor"}
 
 // racedByOthers are the folders whose goroutines run in the tests of others, with all that they share: those of align run the stages that
-// it is made of. Those of tools are laboratories and benchmarks of code that has tests of its own.
+// it is made of. Those of tools and of netlab are laboratories and benchmarks of code that has tests of its own.
 var racedByOthers = []string{
-	"align/bound", "align/envelope", "align/pair", "align/steps", "clock", "tools",
+	"align/bound", "align/envelope", "align/pair", "align/steps", "clock", "internal/netlab", "tools",
 }
 
 // racedAllTheSame are folders of racedByOthers that are no such laboratory.
@@ -68,9 +119,9 @@ func newPlan(checkout string, patterns ...string) (plan, error) {
 		switch {
 		case !shares, within(folder, racedByOthers) && !within(folder, racedAllTheSame):
 			p.plain = append(p.plain, l.ImportPath)
-		case within(folder, computes):
+		case computes[filepath.ToSlash(folder)] != nil:
 			p.plain = append(p.plain, l.ImportPath)
-			p.racedShort = append(p.racedShort, l.ImportPath)
+			p.racedSome = append(p.racedSome, l.ImportPath)
 		case within(folder, differs):
 			p.plain = append(p.plain, l.ImportPath)
 			p.raced = append(p.raced, l.ImportPath)
@@ -79,6 +130,16 @@ func newPlan(checkout string, patterns ...string) (plan, error) {
 		}
 	}
 	return p, nil
+}
+
+// someTests returns the flag of go test that chooses the tests of computes.
+func someTests() string {
+	var names []string
+	for _, tests := range computes {
+		names = append(names, tests...)
+	}
+	slices.Sort(names)
+	return "-run=^(" + strings.Join(names, "|") + ")$"
 }
 
 // all returns the packages of the plan, each once.

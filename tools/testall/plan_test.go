@@ -16,9 +16,10 @@ func TestPackagesThatComputeRunBothWaysAndOthersOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
-		pkg                      string
-		plain, raced, racedShort bool
+		pkg                     string
+		plain, raced, racedSome bool
 	}{
+		{"order", true, false, true},
 		{"match", true, false, true},
 		{"cmd/meridian", true, false, true},
 		{"align/pair", true, false, false},
@@ -31,8 +32,8 @@ func TestPackagesThatComputeRunBothWaysAndOthersOnce(t *testing.T) {
 		has := func(packages []string) bool {
 			return slices.ContainsFunc(packages, func(path string) bool { return strings.HasSuffix(path, "/"+test.pkg) })
 		}
-		if has(p.plain) != test.plain || has(p.raced) != test.raced || has(p.racedShort) != test.racedShort {
-			t.Errorf("%s: plain %t, raced %t, raced with -short %t", test.pkg, has(p.plain), has(p.raced), has(p.racedShort))
+		if has(p.plain) != test.plain || has(p.raced) != test.raced || has(p.racedSome) != test.racedSome {
+			t.Errorf("%s: plain %t, raced %t, some raced %t", test.pkg, has(p.plain), has(p.raced), has(p.racedSome))
 		}
 	}
 	if all := p.all(); len(all) < len(p.plain) || !slices.IsSorted(all) || len(slices.Compact(all)) != len(all) {
@@ -40,19 +41,41 @@ func TestPackagesThatComputeRunBothWaysAndOthersOnce(t *testing.T) {
 	}
 }
 
-// What a test leaves out under the race detector must run without it.
+func TestTestsThatRunUnderTheRaceDetectorExist(t *testing.T) {
+	for folder, tests := range computes {
+		files, err := filepath.Glob(filepath.Join("../..", folder, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all strings.Builder
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.Write(text)
+		}
+		for _, name := range tests {
+			if !strings.Contains(all.String(), "\nfunc "+name+"(t *testing.T) {") {
+				t.Errorf("%s has no %s", folder, name)
+			}
+		}
+	}
+}
+
+// Tests that are not there under the race detector, or try fewer cases there, must run without it.
 func TestNothingIsLeftOutUnderTheRaceDetectorThatDoesNotRunWithoutIt(t *testing.T) {
 	p, err := newPlan("../..", "work")
 	if err != nil {
 		t.Fatal(err)
 	}
-	leaves := regexp.MustCompile(`testneed\.Race|\[race\]|\[!race\]|go:build .*!race`)
+	leaves := regexp.MustCompile(`go:build .*!race|testneed\.Cases`)
 	found := 0
 	err = filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() && d.Name() == "node_modules" {
 			return fs.SkipDir
 		}
-		if !strings.HasSuffix(path, "_test.go") && !strings.HasSuffix(path, ".txtar") || within(path, []string{"../../tools/testall", "../../internal/testneed"}) {
+		if !strings.HasSuffix(path, "_test.go") || within(path, []string{"../../tools/testall", "../../internal/testneed"}) {
 			return nil
 		}
 		text, err := os.ReadFile(path)
@@ -63,10 +86,7 @@ func TestNothingIsLeftOutUnderTheRaceDetectorThatDoesNotRunWithoutIt(t *testing.
 			return nil
 		}
 		found++
-		folder, _, _ := strings.Cut(strings.TrimPrefix(filepath.ToSlash(path), "../../"), "/testdata/")
-		if strings.HasSuffix(folder, ".go") {
-			folder = filepath.Dir(folder)
-		}
+		folder := filepath.ToSlash(filepath.Dir(strings.TrimPrefix(filepath.ToSlash(path), "../../")))
 		if !slices.ContainsFunc(p.plain, func(pkg string) bool { return strings.HasSuffix(pkg, "/"+folder) }) {
 			t.Errorf("%s leaves something out under the race detector, and the tests of %s run only there", path, folder)
 		}

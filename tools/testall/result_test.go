@@ -94,7 +94,6 @@ func TestSkipsFailWhereEverythingMustRunAndWithoutAReason(t *testing.T) {
 		{noReason, false, true},
 		{noReason, true, true},
 		{testneed.LeftOut + "aligns twice", true, false},
-		{testneed.Raced + "TestX shares the same memory", true, false},
 	} {
 		r := newResult(new(strings.Builder))
 		r.skips[test.reason] = []string{"p.TestX"}

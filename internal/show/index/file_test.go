@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"meridian/clock"
-	"meridian/internal/testneed"
 	"meridian/trace"
 )
 
@@ -229,7 +228,6 @@ func exercise(x *Index) (err error) {
 }
 
 func TestAnyByteThatIsWrongIsNoticed(t *testing.T) {
-	testneed.RacedBy(t, "TestOneIndexAnswersManyAtOnce")
 	whole := small(80).file(t, Options{})
 	used := make([]bool, len(whole))
 	x, err := read(bytes.NewReader(whole), int64(len(whole)))

@@ -13,7 +13,6 @@ import (
 
 	"meridian/internal/load"
 	"meridian/internal/show/index"
-	"meridian/internal/testneed"
 	"meridian/trace"
 )
 
@@ -78,7 +77,6 @@ func newFollowing(t testing.TB, l *trace.Schema, every int64, each func(l *index
 
 // TestLiveNeedsBoundedMemory writes many events and compares what is in memory behind the first half with what is in the end.
 func TestLiveNeedsBoundedMemory(t *testing.T) {
-	testneed.RacedBy(t, "TestLiveAnswersLikeOneIndex")
 	o := load.Options{Events: *liveEvents, Hosts: 8, Messages: *liveEvents / 10}
 	var used []uint64
 	f := newFollowing(t, load.Schema(o), int64(*liveEvents/24), func(l *index.Live, n int64) {

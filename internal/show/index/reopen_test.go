@@ -5,14 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"meridian/internal/testneed"
 )
 
 // TestDamagedSegmentIsDroppedWithThoseBehindIt damages a file in any of several ways: the index goes on behind the one
 // before.
 func TestDamagedSegmentIsDroppedWithThoseBehindIt(t *testing.T) {
-	testneed.RacedBy(t, "TestKilledAtAnyInstantItGoesOn")
 	t.Parallel()
 	x := crashTimeline()
 	x.records = x.records[:4000]

@@ -6,12 +6,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"meridian/internal/testneed"
 	"meridian/internal/testseed"
 )
 
 func TestEveryTileSaysWhatTheItemsSay(t *testing.T) {
-	testneed.RacedBy(t, "TestOneIndexAnswersManyAtOnce")
 	t.Parallel()
 	testseed.Check(t, func(t *rapid.T) {
 		x := drawTimeline(t, 10_000).build(t, Options{MinDelay: rapid.Int64Range(0, 100).Draw(t, "least delay")})

@@ -91,7 +91,6 @@ func written(t *testing.T, d Data, budget int64) string {
 }
 
 func TestASmallTimelineIsHeldWhole(t *testing.T) {
-	testneed.RacedBy(t, "TestHostileNamesAreNoMarkupServedOrInAFile")
 	d := &fake{title: "small", hosts: 2, top: 12, final: 9, tileBytes: 100, count: 100_000, text: "n"}
 	o := unpack(t, written(t, d, 0))
 	if len(o.about.Left) != 0 {

@@ -14,7 +14,6 @@ import (
 	"meridian/internal/show"
 	"meridian/internal/show/index"
 	"meridian/internal/show/index/indextest"
-	"meridian/internal/testneed"
 	"meridian/trace"
 )
 
@@ -33,7 +32,6 @@ func timelineOf(t *testing.T, path string, events int, name func(string) string)
 }
 
 func TestOneFileHoldsWhatAboutSays(t *testing.T) {
-	testneed.RacedBy(t, "TestTheSameTimelineMakesTheSameFile")
 	d := timelineOf(t, "", 30_000, indextest.Plain)
 	o := unpack(t, written(t, d, 0))
 	var about index.About
