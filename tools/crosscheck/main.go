@@ -2,7 +2,7 @@
 // and type-checks our packages, and reads of all others only what they declare. That takes a tenth of a build. Code that exists on
 // one platform alone is found wherever another platform uses it, and so is a package that has no file for a platform.
 //
-//	crosscheck PLATFORM PACKAGE... [, PLATFORM PACKAGE...]
+//	crosscheck [-C DIR] PLATFORM PACKAGE... [, PLATFORM PACKAGE...]
 //	crosscheck darwin/arm64 ./cmd/meridian , windows/amd64 ./cmd/meridian
 //
 // It knows no assembly: functions whose body is in assembly need a build. The exit code is 0 if all is well, 1 if something is wrong and
@@ -11,6 +11,7 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -25,14 +26,16 @@ import (
 )
 
 func main() {
-	targets, err := parse(os.Args[1:])
+	dir := flag.String("C", ".", "check the packages of `DIR`")
+	flag.Parse()
+	targets, err := parse(flag.Args())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "crosscheck:", err)
 		os.Exit(2)
 	}
 	wrong := false
 	for _, t := range targets {
-		problems, checked, err := check(".", t)
+		problems, checked, err := check(*dir, t)
 		if err != nil {
 			problems = append(problems, err.Error())
 		}

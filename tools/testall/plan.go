@@ -26,9 +26,8 @@ var computes = map[string][]string{
 		"TestHostsWithTwoClocksAreBoundedThroughBoth", "TestStagesRunAgainMakeTheSame",
 	},
 	"cmd/meridian": {
-		"TestAnAgentBringsTheTraceOfACommand", "TestServersHaveAgentsDoNothingButRecord", "TestViewFollowsARecordingAndTheOneAfterIt",
-		"TestTailPrintsEventsAsTheyAreRecordedEachOnce", "TestOneCommandStartsAndStopsManyHosts", "TestTheServerHasHostsProbeEachOther",
-		"TestPipelineOfThreeHosts", "TestWhatLiesInFilesGivesTheSameBytes",
+		"TestServersHaveAgentsDoNothingButRecord", "TestViewFollowsARecordingAndTheOneAfterIt",
+		"TestTailPrintsEventsAsTheyAreRecordedEachOnce", "TestPipelineOfThreeHosts",
 	},
 	"format/pcap": {
 		"TestChunksBringTheFramesOfTheWholeFile", "TestAFileThatHasOtherFramesThanItHadIsAnError",
@@ -40,6 +39,10 @@ var computes = map[string][]string{
 		"TestWhateverIsKilledAllArrivesAndWhatIsAcknowledgedStays", "TestWhatServersHaveIsReleasedAndNothingIsLost",
 		"TestAServerWithANewDiskIsFilledFromAnotherWithWhatTheHostHasNoMore", "TestAFloodDelaysNobody",
 		"TestAServerSendsNothingToAnotherThatItDoesNotStoreOrThatIsOutOfBounds",
+	},
+	"internal/collect/archive": {
+		"TestTheArchiveIsReadAsTheDirectoryThatWasStored", "TestAllServersOfASessionAreReadAsOne",
+		"TestAnArchiveRunsUntilItIsStoppedAndGoesOnAfterAnOutage", "TestTwoServersOfOneNameLoseNothing",
 	},
 	"internal/live": {
 		"TestPageThatGrowsShowsEachMessageOnceAcrossRestarts", "TestRecordedPacketsThatGrowAreTheMessagesThatOfflineFinds",
@@ -55,16 +58,33 @@ var computes = map[string][]string{
 		"TestEventsOfBothEndsPairUp", "TestHostileDatagramsGetNoAnswerAndLeaveNoState", "TestQuietWindowsHoldProbesBack",
 		"TestAClientFindsAServerThatBeganAnew",
 	},
+	"internal/record": {
+		"TestKilledRecordersLoseAndRepeatNothing", "TestFollowersReturnWhatKilledRecordersWrote", "TestWhatFailsEndsNothingElse",
+		"TestARingThatFailsEndsNothingElse", "TestProgramsAreRecordedWholeIntoOneTrace", "TestPacketsAreInTheFileWhileTheRecorderRuns",
+		"TestEventsThatMeetATriggerAreInItsSnapshot", "TestEventsOfSourcesAreReadAsTheyWereGiven",
+	},
+	"internal/record/kernel": {"TestSwitchesAreThoseOfTheProcessAndItsChildren", "TestEveryPacketThatTcpdumpSeesIsAmongTheEvents"},
+	"internal/record/packet": {
+		"TestBothSidesCaptureWhatTcpdumpCaptures", "TestAnInterfaceThatReappearsIsCaptured",
+		"TestInterfacesThatAppearLaterAreCapturedAndLoopbackOnce",
+	},
+	"internal/record/tracefs": {"TestSwitchesAreThoseOfTheProcessAndItsChildren", "TestPacketsAreThoseOfTheRecorderByEBPF"},
+	"internal/s3": {
+		"TestAnyPartOfAFileIsWhatIsThere", "TestAFileThatIsReadOnwardsNeedsFewRequests",
+		"TestAFileThatIsClosedGivesUpItsRequestsAndNobodyElses",
+	},
 	"internal/show": {"TestPicturesOfAGalleryStaySmallHoweverWildTheyAre"},
 	"internal/show/index": {
-		"TestOneIndexAnswersManyAtOnce", "TestViewsAreReadWhileTheIndexGrows", "TestCoarseLevelsAreTheSameWhateverTheNumberOfProcessors",
-		"TestALaneThatCannotBeReadEndsTheWorkOnAll", "TestPartsOfATileAreTheTile", "TestEventsComeBackAsTheyWereWritten",
+		"TestOneIndexAnswersManyAtOnce", "TestViewsAreReadWhileTheIndexGrows", "TestALaneThatCannotBeReadEndsTheWorkOnAll",
+		"TestPartsOfATileAreTheTile",
 	},
 	"internal/show/view": {
 		"TestTheSameTimelineMakesTheSameFile", "TestHostileNamesAreNoMarkupServedOrInAFile", "TestPageIsToldOfEachPictureAndOfTheEnd",
 		"TestRequestsOfATimelineThatGrowsAreThoseOfOneThatHasEnded", "TestRequestsAreFoundAnewOnceTheyAreOldAndAtTheEnd",
 		"TestAServerAnswersUntilItIsToldToStop", "TestAnAnswerOfTilesIsBounded",
 	},
+	"internal/spill":        {"TestArraysStayWhatTheyAreWhilePagesAreUnmapped", "TestWhoeverReadsUnmapsWhatIsTooMuch"},
+	"internal/synchroniser": {"TestBoundsHoldForClocksThatDiffer", "TestDaemonEndsSlewsInTimeAndReleasesTheClock"},
 	"match": {
 		"TestMessagesComeInTheSameOrderWhoeverMatchedThem", "TestALongFlowIsGatheredOverSeveralGroups", "TestWhereArraysAreKeptChangesNothing",
 	},
@@ -79,9 +99,10 @@ var computes = map[string][]string{
 var differs = []string{"sensor"}
 
 // racedByOthers are the folders whose goroutines run in the tests of others, with all that they share: those of align run the stages that
-// it is made of. Those of tools and of netlab are laboratories and benchmarks of code that has tests of its own.
+// it is made of. Those of tools, netlab and traceprocessor serve tests, or measure code that has tests of its own.
 var racedByOthers = []string{
-	"align/bound", "align/envelope", "align/pair", "align/steps", "clock", "internal/netlab", "tools",
+	"align/bound", "align/envelope", "align/pair", "align/steps", "clock", "internal/netlab", "internal/pipeline/evaluate",
+	"internal/traceprocessor", "tools", "trace",
 }
 
 // racedAllTheSame are folders of racedByOthers that are no such laboratory.

@@ -24,7 +24,8 @@ func TestPackagesThatComputeRunBothWaysAndOthersOnce(t *testing.T) {
 		{"cmd/meridian", true, false, true},
 		{"align/pair", true, false, false},
 		{"align/quality", true, false, false}, // no goroutines
-		{"internal/record", false, true, false},
+		{"internal/record", true, false, true},
+		{"internal/collect/session", false, true, false},
 		{"sensor/ring", true, true, false},
 		{"tools/pairs", true, false, false},
 		{"tools/sensorkill", false, true, false},
