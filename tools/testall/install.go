@@ -30,7 +30,7 @@ var needs = []struct {
 	{programs: "node", pkg: "nodejs", without: "what Perfetto's trace processor says of our files"},
 	{programs: "gnuplot", pkg: "gnuplot-nox", without: "whether gnuplot draws our scripts"},
 	{programs: "npm", pkg: "npm", without: "what Perfetto's trace processor says of our files"},
-	{programs: "chromium chromium-browser google-chrome", pkg: "chromium fonts-dejavu-core", without: "the timeline page in a browser"},
+	{programs: "chromium-headless-shell chromium chromium-browser google-chrome", pkg: "chromium-headless-shell fonts-dejavu-core", without: "the timeline page in a browser"},
 	{programs: "babeltrace2", pkg: "babeltrace2", without: "what babeltrace2 says of CTF traces"},
 	{programs: "lttng-sessiond", pkg: "lttng-tools", without: "traces that LTTng records"},
 	{programs: "lttng-gen-tp", pkg: "liblttng-ust-dev", without: "traces that LTTng records"},

@@ -114,7 +114,7 @@ func run(ctx context.Context, o options) error {
 		missed = append(missed, slow...)
 	}
 	if o.browser || o.index != "" {
-		pages, err := browse(ctx, t, o)
+		pages, err := browseWhole(ctx, t, o)
 		if err != nil {
 			return err
 		}
@@ -136,13 +136,18 @@ func opened(x *index.Index) (*view.Timeline, error) {
 	return t, err
 }
 
-// browse measures the page of a timeline, served and as one file.
-func browse(ctx context.Context, t *view.Timeline, o options) ([]*figures, error) {
+// browseWhole measures the page of a timeline in a whole browser.
+func browseWhole(ctx context.Context, t *view.Timeline, o options) ([]*figures, error) {
 	browser, err := chromium.Start(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer browser.Stop()
+	return browse(ctx, browser, t, o)
+}
+
+// browse measures the page of a timeline in a browser, served and as one file.
+func browse(ctx context.Context, browser *chromium.Browser, t *view.Timeline, o options) ([]*figures, error) {
 	b := &bench{browser: browser, loads: o.loads, moves: o.moves, shots: o.shots, profile: o.pageProfile, verbose: o.verbose, rest: resting}
 	served, err := b.served(ctx, t)
 	if err != nil {

@@ -16,9 +16,14 @@ import (
 // What make bench-view does, small and without a clock: every move draws, tiles come, and nothing goes wrong in the page.
 func TestEveryMoveIsDrawnServedAndInOneFile(t *testing.T) {
 	testneed.Long(t, "needs a browser")
-	if _, err := chromium.Path(); errors.Is(err, chromium.ErrNone) {
+	browser, err := chromium.StartShell(t.Context())
+	if errors.Is(err, chromium.ErrNone) {
 		testneed.Missing(t, "%v", err)
 	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer browser.Stop()
 	o := options{Options: load.Options{Events: 120_000, Hosts: 3, Messages: 12_000}, path: filepath.Join(t.TempDir(), "load.mvx"), tiles: 5}
 	x, _, err := indexed(o)
 	if err != nil {
@@ -30,7 +35,7 @@ func TestEveryMoveIsDrawnServedAndInOneFile(t *testing.T) {
 	}
 	defer timeline.Close()
 	o.loads, o.moves = 1, 20
-	pages, err := browse(t.Context(), timeline, o)
+	pages, err := browse(t.Context(), browser, timeline, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ var browsers = sync.OnceValues(func() (*panelBrowser, error) {
 	var group errgroup.Group
 	for range n {
 		group.Go(func() error {
-			one, err := chromium.Start(context.Background())
+			one, err := chromium.StartShell(context.Background())
 			if err == nil {
 				b.idle <- one
 			}
