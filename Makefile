@@ -38,10 +38,9 @@ test: ## what CI runs: all tests, the race detector, lint, cross; as root it ins
 quick: ## the daily tests, under a minute once built: no root, no browser, no other programs, fewer random cases
 	CGO_ENABLED=0 go run ./tools/testall -short -- $(FLAGS)
 
-lint: lint-page ## gofmt, go vet, staticcheck, lint-page
+lint: lint-page ## gofmt, the analyzers of go vet and staticcheck, lint-page
 	@unformatted=$$(find . -name node_modules -prune -o -name '*.go' -print0 | xargs -0 gofmt -l); if [ -n "$$unformatted" ]; then echo "gofmt -w $$unformatted"; exit 1; fi
-	CGO_ENABLED=0 go vet work
-	CGO_ENABLED=0 go tool staticcheck work
+	CGO_ENABLED=0 go run ./tools/lint work
 
 lint-page: ## types and rules of the timeline page's modules; npm fetches the checkers once, pinned
 	@command -v npm >/dev/null || { echo "lint-page: npm is missing; the page's modules are not checked"; exit $${MERIDIAN_CI:-0}; }; \

@@ -44,6 +44,9 @@ func TestRecordingIsShownWhileItIsMadeAndUntilItIsInterrupted(t *testing.T) {
 	said := bufio.NewScanner(stderr)
 	for said.Scan() && !strings.Contains(said.Text(), "the recording has ended") { // emit's own exit is printed before
 	}
+	if err := said.Err(); err != nil {
+		t.Fatal(err)
+	}
 	go func() { _, _ = io.Copy(io.Discard, stderr) }()
 	v := &viewing{url: url}
 	type class struct {

@@ -48,6 +48,9 @@ func eachLine(t *testing.T, path string, f func(key string, x steeredLine)) {
 		seen[key]++
 		f(fmt.Sprint(key, " ", seen[key]), x)
 	}
+	if err := s.Err(); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
 }
 
 // TestTailHasTheErrorOfTheReadingsAsAlignHas records two namespaces, with tail beside it, and aligns what they left. Live and offline

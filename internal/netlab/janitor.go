@@ -118,6 +118,9 @@ func clean(orders io.Reader) error {
 			delete(processes, pid)
 		}
 	}
+	if err := lines.Err(); err != nil { // what was announced before is cleaned all the same
+		fmt.Fprintln(os.Stderr, "janitor:", err)
+	}
 	for pid := range processes {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 			fmt.Fprintln(os.Stderr, err)

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -132,7 +133,7 @@ func start(ctx context.Context, n *network, meridian, work string, captures []ca
 				return nil
 			}
 		}
-		return fmt.Errorf("%s ended before it said %q", c, ready)
+		return errors.Join(fmt.Errorf("%s ended before it said %q", c, ready), lines.Err())
 	}
 	const port = "4222"
 	server := n.command(ctx, hub, meridian, "server", "--listen", "0.0.0.0:"+port, "--dir", filepath.Join(work, "stored"), "--insecure")

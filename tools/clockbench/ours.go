@@ -129,6 +129,11 @@ func (o *own) read(out io.Reader) {
 		}
 		o.mu.Unlock()
 	}
+	if err := lines.Err(); err != nil {
+		o.mu.Lock()
+		o.bad = fmt.Errorf("reading what meridian clock watch prints: %w", err)
+		o.mu.Unlock()
+	}
 }
 
 func (o *own) take() ([]point, error) {

@@ -196,6 +196,9 @@ func (p *ptp4l) read(out io.Reader) {
 			}
 		}
 	}
+	if err := lines.Err(); err != nil {
+		fmt.Fprintln(os.Stderr, "reading what ptp4l prints:", err)
+	}
 }
 
 // offsets returns what was said since it was last asked.

@@ -86,6 +86,9 @@ func (s *iperfHost) serve(ctx context.Context, c *protocol.Call) (any, error) {
 				close(listens)
 			}
 		}
+		if err := r.Err(); err != nil {
+			fmt.Fprintln(os.Stderr, "reading what iperf3 --server prints:", err)
+		}
 		_, _ = io.Copy(io.Discard, out)
 	}()
 	select {

@@ -75,6 +75,7 @@ func ownerOf(table io.Reader, local, remote netip.AddrPort) (uid int, found bool
 			return uid, true
 		}
 	}
+	_ = lines.Err() // what cannot be read is as a table that cannot be opened
 	return 0, false
 }
 
