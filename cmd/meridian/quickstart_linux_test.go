@@ -41,7 +41,7 @@ func TestQuickStartsEndAsWritten(t *testing.T) {
 			if len(s.wanted) == 0 {
 				t.Fatal("no commands")
 			}
-			faults, _ := s.follow(isolate, t.TempDir(), home, homeOf(t, home, "SRC="+checkout, "GOFLAGS=-mod=mod", "GOWORK=off"))
+			faults, _ := s.follow(isolate, t.TempDir(), home, homeOf(t, home, "SRC="+checkout, "GOFLAGS=-mod=mod -trimpath", "GOWORK=off"))
 			for _, f := range faults {
 				t.Error(f)
 			}

@@ -181,7 +181,7 @@ func TestReadmeEndsAsWritten(t *testing.T) {
 			t.Parallel()
 			here := t.TempDir()
 			s := newSection(title, text, "PATH="+path+":"+filepath.Join(home, "go", "bin")+untilInterrupted+readme[i].has)
-			installed := append(env, "HOME="+here, "GOFLAGS=-mod=mod", "GOWORK=off")
+			installed := append(env, "HOME="+here, "GOFLAGS=-mod=mod -trimpath", "GOWORK=off")
 			faults, _ := s.follow(samePIDs, t.TempDir(), here, installed)
 			for _, f := range faults {
 				t.Error(f)

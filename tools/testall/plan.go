@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -98,6 +99,9 @@ var computes = map[string][]string{
 // differs are the folders whose code is another under the race detector. All their tests run both ways.
 var differs = []string{"sensor"}
 
+// longest are the folders whose tests take longest. They begin first, so that nothing is left to wait for when the others have ended.
+var longest = []string{"cmd/meridian", "tools/viewtest", "internal/pipeline", "tools/release", "internal/record", "internal/collect"}
+
 // racedByOthers are the folders whose goroutines run in the tests of others, with all that they share: those of align run the stages that
 // it is made of. Those of tools, netlab and traceprocessor serve tests, or measure code that has tests of its own.
 var racedByOthers = []string{
@@ -124,6 +128,7 @@ func newPlan(checkout string, patterns ...string) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
+	slices.SortStableFunc(packages, func(a, b listed) int { return cmp.Compare(a.rank(top), b.rank(top)) })
 	var p plan
 	for _, l := range packages {
 		if len(l.TestGoFiles)+len(l.XTestGoFiles) == 0 {
@@ -151,6 +156,15 @@ func newPlan(checkout string, patterns ...string) (plan, error) {
 		}
 	}
 	return p, nil
+}
+
+// rank returns the place of a package among the longest, and one behind them for all others.
+func (l listed) rank(top string) int {
+	i := slices.IndexFunc(longest, func(folder string) bool { return l.Dir == filepath.Join(top, filepath.FromSlash(folder)) })
+	if i < 0 {
+		return len(longest)
+	}
+	return i
 }
 
 // someTests returns the flag of go test that chooses the tests of computes.

@@ -37,6 +37,9 @@ func TestPackagesThatComputeRunBothWaysAndOthersOnce(t *testing.T) {
 			t.Errorf("%s: plain %t, raced %t, some raced %t", test.pkg, has(p.plain), has(p.raced), has(p.racedSome))
 		}
 	}
+	if !strings.HasSuffix(p.plain[0], "/"+longest[0]) || !strings.HasSuffix(p.plain[1], "/"+longest[1]) {
+		t.Errorf("the first packages are %q", p.plain[:2])
+	}
 	if all := p.all(); len(all) < len(p.plain) || !slices.IsSorted(all) || len(slices.Compact(all)) != len(all) {
 		t.Errorf("%d packages, %d of them plain", len(all), len(p.plain))
 	}

@@ -102,10 +102,10 @@ func (r *result) buildCommand() {
 	r.spent(c)
 }
 
-// make makes a target and shows its output when it has ended.
+// make makes a target with the least priority and shows its output when it has ended.
 func (r *result) make(target string) {
 	begin := time.Now()
-	c := exec.Command("make", "--no-print-directory", target)
+	c := exec.Command("nice", "-n", "19", "make", "--no-print-directory", target)
 	out, err := c.CombinedOutput()
 	r.spent(c)
 	r.mutex.Lock()
