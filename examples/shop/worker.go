@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gomodule/redigo/redis"
 	"github.com/nats-io/nats.go"
-	"github.com/redis/go-redis/v9"
 
 	"meridian/sensor"
 	"meridian/sensor/sensorhttp"
@@ -23,19 +23,19 @@ var (
 
 // workplace is what a worker works with.
 type workplace struct {
-	stock *redis.Client
+	stock redis.Conn
 	bank  *http.Client
 	url   string // of the bank
 }
 
 // worker takes orders, one at a time. The lock of an item is a list in Redis with one element: who takes it out has the lock.
 func worker(ctx context.Context, s settings) error {
-	w := workplace{
-		stock: redis.NewClient(&redis.Options{Addr: s.redis, PoolSize: 1, ReadTimeout: -1, DisableIdentity: true}),
-		bank:  &http.Client{Transport: &sensorhttp.Transport{}},
-		url:   s.bank,
+	stock, err := redis.DialContext(ctx, "tcp", s.redis)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.redis, err)
 	}
-	defer w.stock.Close()
+	defer stock.Close()
+	w := workplace{stock: stock, bank: &http.Client{Transport: &sensorhttp.Transport{}}, url: s.bank}
 	broker, err := nats.Connect(s.nats)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.nats, err)
@@ -97,9 +97,9 @@ func (w *workplace) sell(ctx context.Context, order int64, item string) error {
 	}
 	paid, err := w.pay(order)
 	if err == nil {
-		err = w.stock.Decr(ctx, "stock:"+item).Err()
+		_, err = redis.DoContext(w.stock, ctx, "DECR", "stock:"+item)
 	}
-	if failed := w.stock.LPush(ctx, "lock:"+item, "free").Err(); err == nil {
+	if _, failed := redis.DoContext(w.stock, ctx, "LPUSH", "lock:"+item, "free"); err == nil {
 		err = failed
 	}
 	fmt.Printf("order %d: %.1f ms, of these %.1f for the lock of the %s and %.1f for the bank\n",
@@ -112,7 +112,7 @@ func ms(d time.Duration) float64 { return d.Seconds() * 1e3 }
 func (w *workplace) lock(ctx context.Context, item string) (waited time.Duration, err error) {
 	defer lock.Begin(item).End()
 	begin := time.Now()
-	err = w.stock.BLPop(ctx, 0, "lock:"+item).Err()
+	_, err = redis.DoContext(w.stock, ctx, "BLPOP", "lock:"+item, 0)
 	return time.Since(begin), err
 }
 

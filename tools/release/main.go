@@ -129,7 +129,8 @@ func (r *release) dated(ctx context.Context) error {
 // build builds the command for a platform.
 func (r *release) build(ctx context.Context, platform, path string) error {
 	system, processor, _ := strings.Cut(platform, "/")
-	c := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", path,
+	// What -w would drop when linking is not compiled to begin with.
+	c := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false", "-o", path,
 		"-ldflags", "-s -w -buildid= -X main.releaseVersion="+r.version+" -X main.releaseCommit="+r.commit, "./cmd/meridian")
 	c.Dir = r.source
 	c.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+processor, "CGO_ENABLED=0", "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=")
