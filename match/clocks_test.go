@@ -58,7 +58,8 @@ func twoClocksIn(t *testing.T, origin, ahead clock.HostTime) {
 		t.Error("two clocks stamped nothing")
 	}
 	// Packets of which nothing tells the way do not part those before and behind them.
-	x, roles = told([]clock.HostTime{0, 0, 10_000_000, 20, 0, 10_000_020, 40}, func(i int) bool { return i == 2 || i == 5 })
+	x, roles = told([]clock.HostTime{0, 0, 10_000_000, 20, 0, 10_000_020, 40, 10_000_060, 80},
+		func(i int) bool { return i == 2 || i == 5 || i == 7 })
 	x.Packets.At(1).From, x.Packets.At(4).From = trace.Unknown, trace.Unknown
 	x.Packets.At(4).Flow = trace.NoFlow
 	if !twoClocks(x, roles) {

@@ -1,7 +1,7 @@
 package match
 
 import (
-	"math"
+	"math/big"
 	"net/netip"
 	"slices"
 	"strings"
@@ -375,50 +375,75 @@ func TestOffsetsOfTwoClocksSubtractAndTurnAbout(t *testing.T) {
 	}
 }
 
-func TestTheOffsetOfTwoDirectionsIsWhatTheOrderOfTheFileLeaves(t *testing.T) {
+func TestTheOffsetOfTwoDirectionsIsWhatMostTurnsLeave(t *testing.T) {
 	const big = 37_000_000_000
-	p := func(direction uint32, at clock.HostTime) trace.Packet { return trace.Packet{Flow: direction, Time: at} }
+	// A packet of each direction in turn, 10 and 14 ns apart, those of direction 1 by another clock. Some of its turns are late besides.
+	turns := func(exchanges int, offset clock.HostTime, late map[int]clock.HostTime) (packets []trace.Packet) {
+		for i := range exchanges {
+			at := clock.HostTime(24 * i)
+			packets = append(packets, trace.Packet{Time: at + late[2*i]}, trace.Packet{Flow: 1, Time: at + 10 + offset + late[2*i+1]})
+		}
+		return packets
+	}
+	reversed := func(packets []trace.Packet) []trace.Packet {
+		for i := range packets {
+			packets[i].Flow ^= 1
+		}
+		return packets
+	}
+	one := map[int]clock.HostTime{6: 3 * minClockOffset}
 	for name, c := range map[string]struct {
 		packets []trace.Packet
 		want    span
+		unknown bool
 	}{
-		"one clock":              {[]trace.Packet{p(0, 0), p(1, 10), p(0, 20), p(1, 35)}, span{}},
-		"ahead":                  {[]trace.Packet{p(0, 0), p(1, big+10), p(0, 20), p(1, big+24)}, span{big - 10 + 0, big + 4}},
-		"ahead, steps of a same": {[]trace.Packet{p(0, 0), p(0, 3), p(1, big+10), p(1, big+12), p(0, 20)}, span{big - 8, big + 7}},
-		"behind":                 {[]trace.Packet{p(0, 0), p(1, 10-big), p(0, 20), p(1, 24-big)}, span{-big - 10, -big + 4}},
-		"one way":                {[]trace.Packet{p(0, 0), p(0, 10)}, span{}},
-		"there and not back":     {[]trace.Packet{p(0, 0), p(1, -big)}, span{}},
-		"back and not there":     {[]trace.Packet{p(1, 0), p(0, -big)}, span{}},
-		"a little disorder":      {[]trace.Packet{p(0, 0), p(1, 10), p(0, 10-minClockOffset+1), p(1, 20)}, span{}},
-		"as far as that":         {[]trace.Packet{p(0, 0), p(1, 10), p(0, 10-minClockOffset), p(1, 20)}, span{10, minClockOffset}},
-		"the other way":          {[]trace.Packet{p(1, 0), p(0, 10), p(1, 10-minClockOffset), p(0, 20)}, span{-minClockOffset, -10}},
+		"one clock":                            {packets: turns(20, 0, nil)},
+		"ahead":                                {packets: turns(20, big, nil), want: span{big - 14, big + 10}},
+		"behind":                               {packets: turns(20, -big, nil), want: span{-big - 14, -big + 10}},
+		"three exchanges":                      {packets: turns(3, -big, nil), want: span{-big - 14, -big + 10}},
+		"the other way":                        {packets: reversed(turns(20, big, nil)), want: span{-big - 10, -big + 14}},
+		"ahead and one is late":                {packets: turns(20, big, one), want: span{big - 14, big + 10}},
+		"two exchanges":                        {packets: turns(2, -big, nil), unknown: true},
+		"one exchange":                         {packets: turns(1, -big, nil), unknown: true},
+		"one way":                              {packets: []trace.Packet{{}, {Time: 10}}},
+		"one is late":                          {packets: turns(20, 0, one)},
+		"one of few is late":                   {packets: turns(3, 0, map[int]clock.HostTime{2: 3 * minClockOffset})},
+		"a tenth is late":                      {packets: turns(20, 0, map[int]clock.HostTime{2: 5e6, 9: 4e6, 20: 3e6, 31: 9e6})},
+		"less than any offset of two clocks":   {packets: turns(20, minClockOffset-20, nil)},
+		"further behind than the least offset": {packets: turns(20, -minClockOffset-20, nil), want: span{-minClockOffset - 34, -minClockOffset - 10}},
+		"no steady offset": {packets: turns(6, 0, map[int]clock.HostTime{
+			1: -2e6, 3: -4e9, 5: -9e15, 7: -3e6, 9: -5e12, 11: -7e10}), unknown: true},
 	} {
 		x := newIndex(&trace.Capture{Flows: make([]trace.Flow, 1)}, 0, nil)
 		for _, q := range c.packets {
 			*x.Packets.Append() = q
 		}
 		x = newIndex(x.Capture, 0, nil)
-		got := splitOf(x, x.packets(0), direction)
-		if name == "ahead" {
-			c.want = span{big - 10, big + 4}
-		}
-		if got != c.want {
-			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		if got, known := splitOf(x, x.packets(0), direction); got != c.want || known == c.unknown {
+			t.Errorf("%s: %+v, known %v; want %+v", name, got, known, c.want)
 		}
 	}
 }
 
-func TestOneClockIsExcludedByStepsBackOfOneDirection(t *testing.T) {
-	const far = minClockOffset + 1
-	for _, c := range []struct {
-		after, before     int64
-		windows, excluded int
-	}{
-		{-far, far, 1, 1}, {far, -far, 1, 1}, {-far, -far, 1, 0}, {far, far, 1, 0}, {-minClockOffset, far, 1, 0}, {-far, minClockOffset, 1, 0}, {minClockOffset, -far, 1, 0}, {far, -minClockOffset, 1, 0},
-		{0, 0, 1, 0}, {math.MaxInt64, -far, 0, 0}, {-far, math.MaxInt64, 0, 0}, {math.MaxInt64, math.MaxInt64, 0, 0},
-	} {
-		if w, e := judge(c.after, c.before); w != c.windows || e != c.excluded {
-			t.Errorf("%+v: %d of %d", c, e, w)
+func TestVotesAreRefutedByExactBinomialTails(t *testing.T) {
+	// Exact tails of 1/10, as fractions over 10^n.
+	tail := func(k, n int) *big.Rat {
+		sum := new(big.Int)
+		for i := k; i <= n; i++ {
+			term := new(big.Int).Binomial(int64(n), int64(i))
+			sum.Add(sum, term.Mul(term, new(big.Int).Exp(big.NewInt(9), big.NewInt(int64(n-i)), nil)))
 		}
+		return new(big.Rat).SetFrac(sum, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil))
+	}
+	limit := big.NewRat(1, 1_000_000)
+	for n := range 60 {
+		for k := range n + 1 {
+			if got, want := refuted(k, n), tail(k, n).Cmp(limit) < 0; got != want {
+				t.Errorf("%d of %d: %v", k, n, got)
+			}
+		}
+	}
+	if !refuted(101_600, 1_000_000) || refuted(101_000, 1_000_000) {
+		t.Error("of a million votes") // the standard deviation is 300, and five of them are not enough
 	}
 }

@@ -120,7 +120,7 @@ func TestCapturesThatCannotBeAreRefusedByName(t *testing.T) {
 	}
 	for want, spoil := range map[string]func(c *trace.Capture){
 		"packet 3: flow 7 of 1":                     func(c *trace.Capture) { c.Packets.At(3).Flow = 14 },
-		"packet 9: unknown kind 4":                  func(c *trace.Capture) { c.Packets.At(9).Kind = trace.Unaddressed + 1 },
+		"packet 9: unknown kind 5":                  func(c *trace.Capture) { c.Packets.At(9).Kind = trace.Untimed + 1 },
 		"packet 0: unknown direction 200":           func(c *trace.Capture) { c.Packets.At(0).From = 200 },
 		"packet 2: a stamp of 9223372036854775807":  func(c *trace.Capture) { c.Packets.At(2).Time = math.MaxInt64 },
 		"packet 2: a stamp of -4611686018427387904": func(c *trace.Capture) { c.Packets.At(2).Time = -clock.Limit },

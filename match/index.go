@@ -144,13 +144,13 @@ func (x *index) gather(m trace.Memory) (place func(n uint32, p *trace.Packet) ui
 
 const protocolTCP, protocolUDP = 6, 17
 
-// each calls f for every packet that belongs to a flow, and lone, if not nil, for all others.
+// each calls f for every packet that belongs to a flow and has a timestamp, and lone, if not nil, for all others.
 func each(l *trace.Log, f, lone func(n uint32, p *trace.Packet)) {
 	n := uint32(0)
 	for chunk := range l.Chunks() {
 		first := n
 		for i := range chunk {
-			if chunk[i].Flow != trace.NoFlow {
+			if chunk[i].Flow != trace.NoFlow && chunk[i].Kind != trace.Untimed {
 				f(first+uint32(i), &chunk[i])
 			} else if lone != nil {
 				lone(first+uint32(i), &chunk[i])

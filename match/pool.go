@@ -99,7 +99,10 @@ func (p *pool) compare(most int) rttVote {
 	slices.Sort(inA)
 	slices.Sort(inB)
 	u := p.members[0]
-	splitA := splitOf(u.a, inA, func(p *trace.Packet) int { return direction(p) ^ waysA[int(p.Flow>>1)] })
-	splitB := splitOf(u.b, inB, func(p *trace.Packet) int { return direction(p) ^ waysB[int(p.Flow>>1)] })
+	splitA, knownA := splitOf(u.a, inA, func(p *trace.Packet) int { return direction(p) ^ waysA[int(p.Flow>>1)] })
+	splitB, knownB := splitOf(u.b, inB, func(p *trace.Packet) int { return direction(p) ^ waysB[int(p.Flow>>1)] })
+	if !knownA || !knownB {
+		return rttVote{shared: len(common)}
+	}
 	return compare(common, splitA.minus(splitB), u.a.Granularity+u.b.Granularity)
 }

@@ -41,6 +41,9 @@ func newRoles(indexes []*index, conversations []conversation, r *orientation) *r
 
 // sent reports whether the capture's host sent the packet; known is false where nothing tells.
 func (r *roles) sent(x *index, p *trace.Packet) (sent, known bool) {
+	if p.Kind == trace.Untimed {
+		return false, false
+	}
 	switch x.fromOf(p) {
 	case trace.Sent:
 		return true, true

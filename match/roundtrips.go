@@ -164,7 +164,8 @@ func compare(common []commonPacket, split span, step int64) rttVote {
 		return s
 	}
 	s.first = standing.winner()
-	s.weak = near == s.votes || alone.winner() != s.first
+	s.few = !refuted(max(standing.forA, standing.forB), standing.votes)
+	s.weak = s.few || near == s.votes || alone.winner() != s.first
 	if near < s.pairs {
 		s.lean = all.winner()
 	}

@@ -27,7 +27,8 @@ type rttVote struct {
 	together bool // both saw every packet at the same instant: one clock, one host
 	pairs    int  // of packets there and back that could be compared
 	votes    int  // of them those that skew cannot have made
-	weak     bool // first may be chance within the steps of the stamps, or made by a skew that changed
+	weak     bool // first may be chance within the steps of the stamps, or made by a skew that changed, or of too few votes
+	few      bool // so few vote for first that false timestamps can have made it
 	sure     int  // first, if enough pairs say so that no skew or step of a clock can: see minSure
 	lean     int  // what all pairs say, also those that skew can have made; 0 within the steps of the stamps
 }
@@ -79,16 +80,19 @@ func senderSide(u *conversation) rttVote {
 func (u *conversation) exactVote(copiesWithin int64) (s rttVote) {
 	u.widening(firstPackets, func(most int) bool {
 		s = u.compare(commonPackets(u, most, copiesWithin, u.exactKey()))
-		// Where skew could have made every round trip, quicker answers may follow.
-		return s.shared >= minCommon && (s.votes > 0 || s.pairs == 0)
+		// Where skew could have made every round trip, quicker answers may follow. Where they are few, more may.
+		return s.shared >= minCommon && (s.votes > 0 && !s.few || s.pairs == 0)
 	})
 	return s
 }
 
 // compare lets the packets that both captures saw vote.
 func (u *conversation) compare(common []commonPacket) rttVote {
-	splitA := splitOf(u.a, u.members(true), direction)
-	splitB := splitOf(u.b, u.members(false), direction)
+	splitA, knownA := splitOf(u.a, u.members(true), direction)
+	splitB, knownB := splitOf(u.b, u.members(false), direction)
+	if !knownA || !knownB {
+		return rttVote{shared: len(common)}
+	}
 	if u.swapped {
 		splitB = splitB.reversed()
 	}
@@ -205,26 +209,22 @@ type span struct{ low, high int64 }
 func (s span) minus(o span) span { return span{s.low - o.high, s.high - o.low} }
 func (s span) reversed() span    { return span{-s.high, -s.low} }
 
-// apart is the least offset that is taken for two clocks, ns: disorder among the queues of one adapter stays below.
-const minClockOffset = 1_000_000
-
-// splitOf returns the offset between the clocks that stamped the two directions, as the file's order tells it: a packet
-// that follows another in the file was captured no earlier. It is zero for a capture that one clock explains. Way tells the
-// direction of a packet.
-func splitOf(x *index, packets []uint32, way func(*trace.Packet) int) span {
-	after, before := int64(math.MaxInt64), int64(math.MaxInt64)
-	packets = head(packets, firstPackets)
-	for i := 1; i < len(packets); i++ {
-		p, q := x.at(packets[i-1]), x.at(packets[i])
-		switch step := int64(q.Time - p.Time); {
-		case way(p) < way(q):
-			after = min(after, step) // 0, then 1: the offset is at most the step
-		case way(p) > way(q):
-			before = min(before, step)
-		}
+// splitOf returns the interval in which the offset between the clocks lies that stamped the two directions, as the file's order tells it.
+// It is zero for a capture that one clock explains. Known is false where nothing tells one clock from two: then round trips say nothing.
+// Way tells the direction of a packet.
+func splitOf(x *index, packets []uint32, way func(*trace.Packet) int) (split span, known bool) {
+	var turns turnaroundWindow
+	for _, n := range head(packets, firstPackets) {
+		p := x.at(n)
+		turns.add(p.Time, way(p) == 0)
 	}
-	if after == math.MaxInt64 || before == math.MaxInt64 || after > -minClockOffset && before > -minClockOffset {
-		return span{}
+	var judgement clockJudgement
+	judgement.add(&turns)
+	switch judgement.count() {
+	case oneClock:
+		return span{}, true
+	case twoClocksFound:
+		return judgement.offset(), true
 	}
-	return span{min(-before, after), max(-before, after)}
+	return span{}, false
 }

@@ -3,7 +3,6 @@ package match
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
 
 	"meridian/clock"
@@ -17,12 +16,19 @@ import (
 //	sent, then received:  received - sent >= offset
 //	received, then sent:  sent - received >= -offset
 //
-// If the interval that this leaves excludes zero, window after window, there are two clocks. They are aligned like those
-// of two hosts, from the messages that the host passes to itself: a packet received is stamped before the next one is
-// sent; and what acknowledges a byte is received after the byte was sent.
+// One clock makes no step back, but for packets out of order, of which a few prove nothing. So there are two clocks only if most of one kind of
+// these turns run back, and if the offset that they leave is steady (clockJudgement). The two are aligned like those of two hosts, from the
+// messages that the host passes to itself: a packet received is stamped before the next one is sent; and what acknowledges a byte is
+// received after the byte was sent.
 
-// window is over how many packets the offset is judged: not long enough for skew to blur it.
-const window = 1024
+const (
+	// window is over how many packets the offset is judged: not long enough for skew to blur it.
+	window = 1024
+	// minClockOffset is the least offset that is taken for two clocks, ns: disorder among the queues of one adapter stays below.
+	minClockOffset = 1_000_000
+	// minTurns is the least number of turns of a kind in a window that tell its offset.
+	minTurns = 4
+)
 
 // stamp names the clocks and gives the messages to them.
 func (r *Result) stamp(ctx context.Context, indexes []*index, h hosts, roles *roles, links []*link, m trace.Memory) error {
@@ -95,50 +101,149 @@ func (r *Result) extend(capture *trace.Capture, clocks *CaptureClocks) {
 	}
 }
 
-// twoClocks reports whether a capture's sent and received packets were stamped by two clocks: in nine of ten windows in
-// which both occur, zero is no possible offset.
+// turnaroundWindow collects the turns of some packets that follow each other in a file. The zero value is ready.
+type turnaroundWindow struct {
+	onward, backward []int64 // steps from a packet sent to one received, and from one received to one sent, ns
+	last             clock.HostTime
+	lastSent, any    bool
+}
+
+// add takes the next packet.
+func (v *turnaroundWindow) add(t clock.HostTime, sent bool) {
+	if v.any && v.lastSent != sent {
+		if step := int64(t - v.last); v.lastSent {
+			v.onward = append(v.onward, step)
+		} else {
+			v.backward = append(v.backward, step)
+		}
+	}
+	v.last, v.lastSent, v.any = t, sent, true
+}
+
+// clockJudgement counts the turns of a capture, window by window. The zero value is ready.
+type clockJudgement struct {
+	turns, back [2]int   // of each kind, onward and backward: all, and those that run back
+	low         [2]int64 // of each kind: the lower tenth of the last window that had enough
+	windows     int      // that had enough turns of both kinds
+	steady      int      // of them those in which both kinds agree on an offset, that of the window before
+}
+
+// add takes the turns of a window, which is empty afterwards.
+func (j *clockJudgement) add(v *turnaroundWindow) {
+	back := 0
+	for kind, steps := range [2][]int64{v.onward, v.backward} {
+		j.turns[kind] += len(steps)
+		for _, step := range steps {
+			if step < -minClockOffset {
+				j.back[kind]++
+				back++
+			}
+		}
+	}
+	var low [2]int64
+	if back > 0 { // else a tenth of both kinds is no less than any clock allows
+		low = [2]int64{lowerTenth(v.onward), lowerTenth(v.backward)}
+	}
+	enough := min(len(v.onward), len(v.backward)) >= minTurns
+	v.onward, v.backward = v.onward[:0], v.backward[:0]
+	switch {
+	case enough:
+		if j.agrees(low) {
+			j.steady++
+		}
+		j.windows++
+		j.low = low
+	case j.windows == 0:
+		j.low = low // of few packets
+	}
+}
+
+// lowerTenth returns the value below which a tenth of some others lie, which it sorts; 0 of none.
+func lowerTenth(steps []int64) int64 {
+	if len(steps) == 0 {
+		return 0
+	}
+	slices.Sort(steps)
+	return steps[len(steps)/10]
+}
+
+// agrees reports whether the lower tenths of a window's turns show the offset of the window before: one kind runs back by the offset, the other
+// forward, and both by about as much.
+func (j *clockJudgement) agrees(low [2]int64) bool {
+	down, up := low[0], low[1]
+	if down > up {
+		down, up = up, down
+	}
+	if down >= -minClockOffset || up < -down/2 {
+		return false
+	}
+	if j.windows == 0 {
+		return true
+	}
+	before := min(j.low[0], j.low[1])
+	return max(down-before, before-down) <= -down/4+minClockOffset && (low[0] < low[1]) == (j.low[0] < j.low[1])
+}
+
+// clockCount is what a capture shows of the number of its clocks.
+type clockCount int
+
+const (
+	oneClock clockCount = iota
+	twoClocksFound
+	clocksUnknown // most turns of one kind run back, but they are too few, or show no steady offset
+)
+
+// minUnanimous is how many turns of a kind show a second clock if all of them run back. One late timestamp makes one turn run back.
+const minUnanimous = 3
+
+// count returns the number of clocks that stamped the capture. There are two if most turns of one kind run back, which packets out of order
+// cannot have done, and if the offset is steady.
+func (j *clockJudgement) count() clockCount {
+	kind := 0
+	if j.back[1]*j.turns[0] > j.back[0]*j.turns[1] {
+		kind = 1
+	}
+	back, all := j.back[kind], j.turns[kind]
+	steady := 10*j.steady >= 9*j.windows
+	if j.windows == 0 {
+		steady = j.turns[1-kind] == 0 || (&clockJudgement{}).agrees(j.low)
+	}
+	switch {
+	case 2*back <= all:
+		return oneClock
+	case steady && (refuted(back, all) || back == all && back >= minUnanimous):
+		return twoClocksFound
+	}
+	return clocksUnknown
+}
+
+// offset returns the interval in which the offset of the received packets' clock lies, as far as a tenth of the turns are false. It says nothing
+// of a capture without turns of both kinds.
+func (j *clockJudgement) offset() span {
+	if j.turns[0] == 0 || j.turns[1] == 0 {
+		return span{}
+	}
+	return span{min(-j.low[1], j.low[0]), max(-j.low[1], j.low[0])}
+}
+
+// twoClocks reports whether a capture's sent and received packets were stamped by two clocks.
 func twoClocks(x *index, roles *roles) bool {
-	windows, excluded := 0, 0
-	n, after, before := 0, int64(math.MaxInt64), int64(math.MaxInt64)
-	var last *trace.Packet
-	var lastSent bool
+	var turns turnaroundWindow
+	var judgement clockJudgement
+	n := 0
 	for chunk := range x.Packets.Chunks() {
 		for i := range chunk {
 			p := &chunk[i]
 			if n++; n%window == 0 {
-				w, e := judge(after, before)
-				windows, excluded = windows+w, excluded+e
-				after, before = math.MaxInt64, math.MaxInt64
+				judgement.add(&turns)
 			}
-			sent, known := roles.sent(x, p)
-			if !known {
-				continue
+			if sent, known := roles.sent(x, p); known {
+				turns.add(p.Time, sent)
 			}
-			if last != nil && lastSent != sent {
-				if lastSent {
-					after = min(after, int64(p.Time-last.Time))
-				} else {
-					before = min(before, int64(p.Time-last.Time))
-				}
-			}
-			last, lastSent = p, sent
 		}
 	}
-	w, e := judge(after, before)
-	windows, excluded = windows+w, excluded+e
-	return windows > 0 && 10*excluded >= 9*windows
-}
-
-// judge returns one window, if both directions occurred, and whether it excludes that one clock stamped both. One
-// direction's steps run back and the other's do not; where both do, stamps went backwards, and that is not two clocks.
-func judge(after, before int64) (windows, excluded int) {
-	if after == math.MaxInt64 || before == math.MaxInt64 {
-		return 0, 0
-	}
-	if (after < -minClockOffset && before > minClockOffset) || (before < -minClockOffset && after > minClockOffset) {
-		return 1, 1
-	}
-	return 1, 0
+	judgement.add(&turns)
+	return judgement.count() == twoClocksFound
 }
 
 // receivedBits marks the packets stamped by the clock of received ones. What nothing tells of is taken to have come in:

@@ -53,10 +53,16 @@ func ExampleMerge() {
 
 // Find where a capture's clock was set back: each run is in order, so that Merge can take it as a source of its own.
 func ExampleRuns() {
-	stamps := []clock.HostTime{5_000_000, 5_000_400, 5_000_200, 1_000_000, 1_000_300} // ns
-	fmt.Println(order.Runs(slices.All(stamps), 1000, 10))
+	var stamps []clock.HostTime // ns
+	for _, from := range []clock.HostTime{5_000_000, 1_000_000} {
+		for i := range clock.HostTime(20) {
+			stamps = append(stamps, from+1000*i)
+		}
+	}
+	runs, disorder := order.Runs(slices.All(stamps), 1000, order.MaxExcursion, 10)
+	fmt.Println(runs, disorder.Frames)
 	// Output:
-	// [{0 3} {3 5}]
+	// [{0 20} {20 40}] 0
 }
 
 // Push db's clock forward where a request arrives before it was sent.

@@ -18,9 +18,10 @@ type Capture struct {
 	Frames      FrameChunks // nil where the file can only be read from its beginning
 	Whole       bool        // its source counts what it misses, and missed nothing
 	Granularity int64       // step of the stamps in ns: of the file's resolution, or of the coarser grid that all stamps are on
+	Retimed     []Retimed   // the Untimed packets whose frames have other timestamps, in order
 }
 
-// Extent returns the earliest and the latest stamp; ok is false for a capture without packets.
+// Extent returns the earliest and the latest timestamp, of [Untimed] packets those beside them; ok is false for a capture without packets.
 func (c *Capture) Extent() (first, last clock.HostTime, ok bool) {
 	for chunk := range c.Packets.Chunks() {
 		for i := range chunk {

@@ -36,7 +36,7 @@ func (c *Capture) checkPacket(p *Packet) error {
 	switch {
 	case p.Flow != NoFlow && int(p.Flow>>1) >= len(c.Flows):
 		return fmt.Errorf("flow %d of %d; NoFlow marks a packet without one", p.Flow>>1, len(c.Flows))
-	case p.Kind > Unaddressed:
+	case p.Kind > Untimed:
 		return fmt.Errorf("unknown kind %d", p.Kind)
 	case p.From > Foreign:
 		return fmt.Errorf("unknown direction %d", p.From)

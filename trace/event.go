@@ -15,6 +15,8 @@ type Event struct {
 	Class  int            // index into the classes of its source
 	Phase  Phase
 	Role   Role // which end of Flow: Sends or Receives; NoRole without one
+	// Untimed says that Time is that of an event beside it: nothing bounds when this one happened.
+	Untimed bool
 }
 
 // Phase says what an event does to its row.

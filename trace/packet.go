@@ -17,6 +17,9 @@ const (
 	// Unaddressed is a TCP packet of which neither addresses nor ports nor length are known, only whether it was Sent or Received:
 	// Seq, Ack and Flags are set, Digest is window<<16 | checksum, TSVal names its socket within the capture (0: not known).
 	Unaddressed
+	// Untimed is a packet whose timestamp is no evidence of when it was seen ([TimestampCheck]). It is not matched; its Time is that of a packet
+	// beside it, so that it can be shown.
+	Untimed
 )
 
 // TCP flags as they stand in the header (RFC 9293).

@@ -116,7 +116,7 @@ func TestCapturesThatCannotBeAreNamedByTheirFirstPacket(t *testing.T) {
 	for range 5 {
 		c.Packets.Append()
 	}
-	c.Packets.At(0).Flow, c.Packets.At(1).Flow, c.Packets.At(2).Kind, c.Packets.At(3).From = 3, NoFlow, Unaddressed, Foreign
+	c.Packets.At(0).Flow, c.Packets.At(1).Flow, c.Packets.At(2).Kind, c.Packets.At(3).From = 3, NoFlow, Untimed, Foreign
 	if err := c.Check(); err != nil {
 		t.Error(err)
 	}

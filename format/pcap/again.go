@@ -12,21 +12,30 @@ import (
 // implements [trace.FrameReader].
 type AgainReader struct {
 	*Reader
-	frames int    // that are still to come
-	sum    uint64 // of their stamps
+	frames  int             // that are still to come
+	sum     uint64          // of their stamps
+	retimed []trace.Retimed // those of them that get another time
 }
 
-// OpenAgain opens a capture that had some packets, and the sum of stamps that [trace.Capture] has. Next returns an error where the file
-// has others by now.
-func OpenAgain(path string, packets int, stampSum uint64) (*AgainReader, error) {
+// OpenAgain opens a capture that had some packets, and the sum of timestamps and the packets with another time that [trace.Capture] has. Next returns an
+// error where the file has others by now.
+func OpenAgain(path string, packets int, stampSum uint64, retimed []trace.Retimed) (*AgainReader, error) {
 	r, err := Open(path, nil)
 	if err != nil {
 		return nil, err
 	}
-	return &AgainReader{Reader: r, frames: packets, sum: stampSum}, nil
+	return &AgainReader{Reader: r, frames: packets, sum: stampSum, retimed: retimed}, nil
 }
 
-func (r *AgainReader) Next(f *trace.Frame) error { return nextAgain(r.Reader, f, &r.frames, &r.sum) }
+func (r *AgainReader) Next(f *trace.Frame) error {
+	if err := nextAgain(r.Reader, f, &r.frames, &r.sum); err != nil {
+		return err
+	}
+	if len(r.retimed) > 0 && r.retimed[0].Number == f.Number {
+		f.Time, r.retimed = r.retimed[0].Time, r.retimed[1:]
+	}
+	return nil
+}
 
 var errChanged = errors.New("the file was changed while it was read; run again")
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,7 +32,7 @@ func chunkFiles() map[string][]byte {
 	files["pcap, Kuznetzov's"] = classic(binary.LittleEndian, 0xa1b2cd34, 0, 1, records...)
 	files["pcap, cut"] = files["pcap"][:len(files["pcap"])-7]
 	bad := bytes.Clone(files["pcap"])
-	binary.LittleEndian.PutUint32(bad[headerLength+4:], 2e9) // the first fraction of a second
+	binary.LittleEndian.PutUint32(bad[headerLength+16+4:], 2e9) // the fraction of a second of the second frame; the first is empty
 	files["pcap, impossible stamp"] = bad
 	for name, order := range map[string]binary.AppendByteOrder{"pcapng": binary.LittleEndian, "pcapng, big-endian": binary.BigEndian} {
 		b := blockFile{order: order}
@@ -191,7 +192,7 @@ func TestAFileThatHasOtherFramesThanItHadIsAnError(t *testing.T) {
 			if err := chunks.Load(0, c.Frames.Len()); err != nil {
 				t.Fatal(err)
 			}
-			again, err := OpenAgain(path, c.Packets.Len(), c.StampSum)
+			again, err := OpenAgain(path, c.Packets.Len(), c.StampSum, c.Retimed)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -207,5 +208,48 @@ func TestAFileThatHasOtherFramesThanItHadIsAnError(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestFramesWithoutATimestampAreReadAgainWithThatOfAnother(t *testing.T) {
+	const day = 1_790_000_000_000_000_000
+	var records []record
+	for i := range 100 {
+		records = append(records, record{time: clock.HostTime(day + i*1000), data: []byte("x"), wire: 1})
+	}
+	for _, i := range []int{0, 1, 60} {
+		records[i].time = 0
+	}
+	file := classic(binary.LittleEndian, 0xa1b23c4d, 0, 1, records...)
+	binary.LittleEndian.PutUint32(file[headerLength+2*(16+1)+4:], 2e9) // impossible, behind the two zeros
+	path := filepath.Join(t.TempDir(), "x.pcap")
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Read(t.Context(), path, "x", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Frames != nil {
+		t.Error("chunks would bring the timestamps of the file")
+	}
+	want := []trace.Retimed{{Number: 0, Time: day + 3000}, {Number: 1, Time: day + 3000}, {Number: 2, Time: day + 3000}, {Number: 60, Time: day + 59_000}}
+	if !slices.Equal(c.Retimed, want) {
+		t.Errorf("%v, want %v", c.Retimed, want)
+	}
+	again, err := OpenAgain(path, c.Packets.Len(), c.StampSum, c.Retimed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	var f trace.Frame
+	n := 0
+	for ; again.Next(&f) == nil; n++ {
+		if got := c.Packets.At(n).Time; f.Time != got {
+			t.Errorf("frame %d at %d, packet at %d", n, f.Time, got)
+		}
+	}
+	if n != len(records) {
+		t.Errorf("%d frames", n)
 	}
 }

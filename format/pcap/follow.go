@@ -233,7 +233,7 @@ func (f *Follower) Next(frame *trace.Frame, p *trace.Packet) error {
 	if p != nil {
 		f.d.Decode(r.ifaces[frame.Interface].LinkType, frame, p)
 		if r.unknown {
-			p.Kind = trace.Other // its stamp is made up
+			p.Kind = trace.Untimed
 		}
 	}
 	if !r.unknown {

@@ -48,13 +48,13 @@ func TestAnImpossibleFractionIsNoStamp(t *testing.T) {
 		first string
 	}{
 		{0xa1b2c3d4, []uint32{7, 999_999, 1_000_000, 5}, []int64{at + 1e9 + 7e3, at + 2e9 + 999_999e3, -(at + 2e9 + 999_999e3), at + 4e9 + 5e3}, "packet 3 at offset"},
-		{0xa1b23c4d, []uint32{1 << 31, 3, 999_999_999, 1_000_000_000, 4}, []int64{-(at + 1e9), at + 2e9 + 3, at + 3e9 + 999_999_999, -(at + 3e9 + 999_999_999), at + 5e9 + 4}, "packet 1 at offset"},
+		{0xa1b23c4d, []uint32{1 << 31, 3, 999_999_999, 1_000_000_000, 4}, []int64{-(at + 2e9 + 3), at + 2e9 + 3, at + 3e9 + 999_999_999, -(at + 3e9 + 999_999_999), at + 5e9 + 4}, "packet 1 at offset"},
 		{0xa1b2c3d4, []uint32{7, 0}, []int64{at + 1e9 + 7e3, at + 2e9}, ""},
 	} {
 		got, lines := capture(t, fractions(c.magic, c.of...))
 		for i, want := range c.times {
 			p := got.Packets.At(i)
-			if bad := want < 0; int64(p.Time) != max(want, -want) || (p.Kind == trace.Other) != bad {
+			if bad := want < 0; int64(p.Time) != max(want, -want) || (p.Kind == trace.Untimed) != bad {
 				t.Errorf("%x: packet %d at %d, kind %v; want %d", c.magic, i, p.Time, p.Kind, want)
 			}
 		}
@@ -71,7 +71,7 @@ func TestAnImpossibleFractionIsNoStamp(t *testing.T) {
 func TestNoPacketIsMatchedWhereMostFractionsAreImpossible(t *testing.T) {
 	c, lines := capture(t, fractions(0xa1b2c3d4, 123_456_789, 5, 999_999_999))
 	for i := range 3 {
-		if c.Packets.At(i).Kind != trace.Other {
+		if c.Packets.At(i).Kind != trace.Untimed {
 			t.Errorf("packet %d is matched", i)
 		}
 	}

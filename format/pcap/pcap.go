@@ -238,6 +238,7 @@ const (
 	badStamp    = "packets with a stamp outside of the years 1823 to 2116 are left out"
 	noStamp     = "packets without a stamp (simple packet blocks) take that of the packet before and are not matched"
 	badFraction = "packets with an impossible fraction of a second, one second or more, take the stamp of the packet before and are not matched"
+	absurdTime  = "packets have timestamps that are none, far from all others or all the same; they are shown beside their neighbours and not matched"
 	mostBad     = "most packets have an impossible fraction of a second, so none is matched; the file may count nanoseconds where it says microseconds"
 	shortWire   = "packets with less length on the wire than was captured; what was captured is used"
 	zeroHole    = "zeros instead of packets in the middle of the file; what comes before them is used"

@@ -101,7 +101,7 @@ func TestPacketsWithoutAStampAreNotMatched(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := Read(context.Background(), path, "h", nil, nil)
-	if err != nil || c.Packets.Len() != 2 || c.Packets.At(0).Kind != trace.Datagram || c.Packets.At(1).Kind != trace.Other {
+	if err != nil || c.Packets.Len() != 2 || c.Packets.At(0).Kind != trace.Datagram || c.Packets.At(1).Kind != trace.Untimed {
 		t.Errorf("%v %+v", err, c)
 	}
 }

@@ -43,6 +43,7 @@ func reduceAll(ctx context.Context, r *Reader, path, host string, x *chunks, m t
 	c := &trace.Capture{Host: host, File: path, Packets: trace.NewLog(m)}
 	var f trace.Frame
 	var granularity trace.Granularity
+	var check trace.TimestampCheck
 	for n := 0; ; n++ {
 		if n&(1<<14-1) == 0 {
 			if err := ctx.Err(); err != nil {
@@ -65,11 +66,12 @@ func reduceAll(ctx context.Context, r *Reader, path, host string, x *chunks, m t
 		p := c.Packets.Append()
 		d.Decode(r.ifaces[f.Interface].LinkType, &f, p)
 		if r.unknown {
-			p.Kind = trace.Other // its stamp is made up
-			continue
+			p.Kind = trace.Untimed
+		} else {
+			granularity.Unit = r.step
+			granularity.Add(f.Time)
 		}
-		granularity.Unit = r.step
-		granularity.Add(f.Time)
+		check.Add(p)
 	}
 	if progress != nil {
 		progress(r.Consumed())
@@ -78,11 +80,14 @@ func reduceAll(ctx context.Context, r *Reader, path, host string, x *chunks, m t
 		// What is below a second may be so by chance, and be wrong as well.
 		r.tally.warn(mostBad, fmt.Sprintf("%d of %d", r.badFractions, n))
 		for i := range n {
-			c.Packets.At(i).Kind = trace.Other
+			c.Packets.At(i).Kind = trace.Untimed
 		}
 	}
+	if absurd := check.Settle(c); absurd > 0 {
+		r.tally.warn(absurdTime, fmt.Sprintf("%d of %d", absurd, c.Packets.Len()))
+	}
 	c.Packets.Finish()
-	if x != nil {
+	if x != nil && len(c.Retimed) == 0 { // chunks know nothing of other times
 		c.Frames = x
 	}
 	c.Flows = d.Flows()

@@ -66,8 +66,8 @@ func (x *capturePackets) add(in *input) {
 	c := x.of
 	p := x.capture.Packets.Append()
 	x.decoder.Decode(c.Interfaces()[c.frame.Interface].LinkType, &c.frame, p)
-	if c.packet.Kind == trace.Other { // it may have no stamp of its own
-		p.Kind = trace.Other
+	if c.packet.Kind == trace.Untimed {
+		p.Kind = trace.Untimed
 	}
 }
 

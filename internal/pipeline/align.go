@@ -9,6 +9,7 @@ import (
 	"meridian/clock"
 	"meridian/internal/pipeline/usage"
 	"meridian/internal/show"
+	"meridian/order"
 	"meridian/trace"
 )
 
@@ -59,18 +60,21 @@ func Solve(ctx context.Context, m *Matched, o AlignOptions) (*Solved, error) {
 type Aligned struct {
 	*Matched
 	Options  AlignOptions
-	Solution *align.Solution // nil as recorded
-	Report   *show.Report    // nil as recorded
-	Broken   []string        // promises that could not be kept
-	coverage *coverage       // nil as recorded
-	segments []segment       // of the captures
+	Solution *align.Solution  // nil as recorded
+	Report   *show.Report     // nil as recorded
+	Broken   []string         // promises that could not be kept
+	coverage *coverage        // nil as recorded
+	segments []segment        // of the captures
+	disorder []order.Disorder // of each capture, though its clock was not set
 }
 
 // Align aligns the clocks, repairs what is left inverted, and reports the result. With the method AsRecorded stamps stay
 // as they are.
 func Align(ctx context.Context, m *Matched, o AlignOptions, w *trace.Warnings) (*Aligned, error) {
 	if o.Method == AsRecorded {
-		return &Aligned{Matched: m, segments: m.findSegments(nil)}, nil
+		a := &Aligned{Matched: m}
+		a.segments, a.disorder = m.findSegments(nil)
+		return a, nil
 	}
 	var trips map[[2]int]int64
 	var beside sync.WaitGroup

@@ -34,6 +34,7 @@ type mergeSegment struct {
 	interfaces []trace.Interface
 	packets    int
 	stampSum   uint64
+	retimed    []trace.Retimed
 	frames     trace.FrameChunks // nil where the file is to be read from its beginning
 	selected   bool              // its host is
 	clock      *clock.Map
@@ -49,7 +50,7 @@ func (o *Ordered) packetMerge() *packetMerge {
 			continue
 		}
 		x := mergeSegment{
-			file: c.File, host: c.Host, interfaces: c.Interfaces, packets: c.Packets.Len(), stampSum: c.StampSum, frames: c.Frames,
+			file: c.File, host: c.Host, interfaces: c.Interfaces, packets: c.Packets.Len(), stampSum: c.StampSum, retimed: c.Retimed, frames: c.Frames,
 			selected: filter.Match(o.selection.Hosts, c.Host), clock: o.segmentMap(i), pass: o.packetFilter(s),
 		}
 		if o.coverage.unaligned[s.clock] != nil {
@@ -138,7 +139,7 @@ func (m *packetMerge) open() (sources []order.Source, closeSources func(), err e
 		}
 	}
 	for _, s := range m.segments {
-		r, err := pcap.OpenAgain(s.file, s.packets, s.stampSum)
+		r, err := pcap.OpenAgain(s.file, s.packets, s.stampSum, s.retimed)
 		if err != nil {
 			closeSources()
 			return nil, nil, err

@@ -17,7 +17,8 @@ import (
 // Describe turns a solution into the report. Warnings, and the promises that could not be kept, name what is wrong. The only
 // errors are those of ctx and of reading a recording again.
 func (s *Solved) Describe(ctx context.Context, w *trace.Warnings) (*Aligned, error) {
-	a := &Aligned{Matched: s.Matched, Options: s.Options, Solution: s.Solution, segments: s.findSegments(s.Solution)}
+	a := &Aligned{Matched: s.Matched, Options: s.Options, Solution: s.Solution}
+	a.segments, a.disorder = s.findSegments(s.Solution)
 	var err error
 	if a.coverage, err = s.cover(ctx); err != nil {
 		return nil, err
@@ -26,6 +27,7 @@ func (s *Solved) Describe(ctx context.Context, w *trace.Warnings) (*Aligned, err
 	f := &findings{Aligned: a, warnings: w, roundTrips: s.roundTrips(), named: make(map[int]bool)}
 	a.Report = newReport(s, a.coverage, f.roundTrips)
 	f.warnOfSegments()
+	f.warnOfDisorder()
 	warnOfLateStamps(f)
 	f.warnOfSteps()
 	f.warnOfPairs()

@@ -9,6 +9,7 @@ import (
 
 	"meridian/align"
 	"meridian/clock"
+	"meridian/internal/show"
 	"meridian/order"
 )
 
@@ -24,33 +25,33 @@ type segment struct {
 	whole   bool // it is all of the capture
 }
 
-// findSegments divides the captures where a clock was set back: where stamps are further behind than any that come late. A
-// solution, which may be nil, tells of smaller steps.
-func (m *Matched) findSegments(solution *align.Solution) []segment {
-	of := make([][]segment, len(m.captures))
+// findSegments divides the captures where a clock was set back: where timestamps are further behind than any that come late, and those behind them
+// too. A solution, which may be nil, tells of smaller steps. It also returns how far each capture is out of order otherwise.
+func (m *Matched) findSegments(solution *align.Solution) ([]segment, []order.Disorder) {
+	of, disorder := make([][]segment, len(m.captures)), make([]order.Disorder, len(m.captures))
 	var group sync.WaitGroup
 	turns := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for i := range m.captures {
 		turns <- struct{}{}
 		group.Go(func() {
-			of[i] = segmentsOf(m, solution, i)
+			of[i], disorder[i] = segmentsOf(m, solution, i)
 			<-turns
 		})
 	}
 	group.Wait()
-	return slices.Concat(of...)
+	return slices.Concat(of...), disorder
 }
 
 // segmentsOf divides a capture.
-func segmentsOf(m *Matched, solution *align.Solution, capture int) []segment {
+func segmentsOf(m *Matched, solution *align.Solution, capture int) (all []segment, disorder order.Disorder) {
 	clocks := &m.Captures[capture]
 	numbers := []int{clocks.Sent}
 	if clocks.Received != clocks.Sent {
 		numbers = append(numbers, clocks.Received)
 	}
-	var all []segment
 	for _, number := range numbers {
-		runs := order.Runs(m.stampsOf(capture, number), order.DefaultWindow, maxSegments)
+		runs, outOfOrder := order.Runs(m.stampsOf(capture, number), order.DefaultWindow, order.MaxExcursion, maxSegments)
+		disorder = disorder.Sum(outOfOrder)
 		if solution != nil {
 			runs = m.runsOf(solution, capture, number, runs)
 		}
@@ -58,7 +59,7 @@ func segmentsOf(m *Matched, solution *align.Solution, capture int) []segment {
 			all = append(all, segment{capture, number, run, len(runs) == 1 && len(numbers) == 1})
 		}
 	}
-	return all
+	return all, disorder
 }
 
 // runsOf returns the ranges of a capture between the settings back of a clock that alignment found, if these show in the order of
@@ -75,8 +76,8 @@ func (m *Matched) runsOf(s *align.Solution, capture, number int, given []order.R
 			least = min(least, -x.By)
 		}
 	}
-	runs := order.Runs(m.stampsOf(capture, number), least/2, maxSegments)
-	if len(runs) != want || len(order.Runs(m.stampsOf(capture, number), least/4, maxSegments)) != want {
+	runs, _ := order.Runs(m.stampsOf(capture, number), least/2, 0, maxSegments)
+	if same, _ := order.Runs(m.stampsOf(capture, number), least/4, 0, maxSegments); len(runs) != want || len(same) != want {
 		return given
 	}
 	return runs
@@ -152,6 +153,16 @@ func (a *Aligned) segmentMap(i int) *clock.Map {
 		}
 	}
 	return &a.coverage.maps[s.clock]
+}
+
+// warnOfDisorder counts the packets of captures that are out of order, though the clock was not set.
+func (f *findings) warnOfDisorder() {
+	for i, d := range f.disorder {
+		if d.Frames > 0 {
+			f.warnings.AddN(f.captures[i].File, "packets are out of order: they came late, or their timestamps are wrong",
+				"by up to "+show.Duration(d.Most), int64(d.Frames))
+		}
+	}
 }
 
 // warnOfSegments names the captures whose clocks were set back, except where messages told so and each segment has a map

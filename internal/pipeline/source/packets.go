@@ -72,7 +72,7 @@ func (x *packetSource) Next(e *trace.Event) error {
 		}
 		x.packet = x.capture.Packets.At(x.n)
 		x.n++
-		*e = trace.Event{Time: x.packet.Time}
+		*e = trace.Event{Time: x.packet.Time, Untimed: x.packet.Kind == trace.Untimed}
 		return nil
 	}
 	return io.EOF

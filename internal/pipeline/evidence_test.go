@@ -1,0 +1,70 @@
+package pipeline
+
+import (
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"meridian/internal/pipeline/input"
+)
+
+// Captures of two hosts, made by others, of which a few timestamps are wrong: b is 3.5 s ahead of a, and 40 ppm fast. Whatever the wrong ones say, all
+// others keep their bounds, and there is no third clock.
+func TestAFewWrongTimestampsDecideNothing(t *testing.T) {
+	const start, ahead, skew = 1_767_225_600_000_000_000, 3_500_000_000, 40e-6
+	for _, c := range []struct {
+		name   string
+		wrong  int // timestamps of b
+		bound  int64
+		warns  string
+		broken bool // messages still contradict each other
+	}{
+		{name: "one-late-stamp-control", bound: 163_000},
+		{name: "one-late-stamp", bound: 163_000, warns: "1 messages left out", broken: true},
+		{name: "one-early-stamp", bound: 182_000},
+		{name: "late-packet-called-clock-set", bound: 120_000, warns: "packets are out of order: they came late, or their timestamps are wrong (by up to 18.90 ms)", broken: true},
+		{name: "first-stamp-zero", bound: 137_000, warns: "timestamps that are none"},
+		{name: "impossible-first-stamp", bound: 113_000, warns: "impossible fraction of a second"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var inputs []input.Trace
+			for _, host := range []string{"a", "b"} {
+				inputs = append(inputs, input.Trace{Host: host, Path: filepath.Join("testdata", "cases", c.name, host+".pcap.gz")})
+			}
+			o := Options{}
+			o.Align.Reference = "a"
+			rows, outcome := csvRows(t, inputs, o)
+			if (len(outcome.Broken) > 0) != c.broken {
+				t.Errorf("broken: %q", outcome.Broken)
+			}
+			if !slices.ContainsFunc(outcome.Warnings, func(w string) bool { return strings.Contains(w, c.warns) }) && c.warns != "" {
+				t.Errorf("warnings: %q", outcome.Warnings)
+			}
+			for _, w := range outcome.Warnings {
+				if strings.Contains(w, "was set") {
+					t.Errorf("a clock is blamed: %s", w)
+				}
+			}
+			if r := outcome.Report; len(r.Hosts) != 2 || r.Hosts[1].BoundNs == nil || *r.Hosts[1].BoundNs > c.bound {
+				t.Fatalf("%+v", r.Hosts)
+			}
+			bounded, outside := 0, 0
+			for _, row := range rows {
+				if row["host"] != "b" || row["low_ns"] == "" {
+					continue
+				}
+				bounded++
+				passed := float64(number(t, row["recorded_ns"]) - start - ahead)
+				truth := start + int64(math.Round(passed/(1+skew)))
+				if truth < number(t, row["low_ns"])-3 || truth > number(t, row["high_ns"])+3 {
+					outside++
+				}
+			}
+			if bounded == 0 || outside > 0 {
+				t.Errorf("%d of %d events of b lie outside of their bounds", outside, bounded)
+			}
+		})
+	}
+}

@@ -1,0 +1,165 @@
+package trace
+
+import (
+	"slices"
+
+	"meridian/clock"
+)
+
+// Timestamps are no evidence of when a packet was seen where a file has none for it, where they are impossible (a fraction of a second of more than a
+// second), and where they are absurd:
+//
+//   - They lie more than an hour from those of the packets around them, which go on as if nothing had happened: zero, a flipped bit. Or they lie more
+//     than ten years from those of most packets. Absurd timestamps are at most a tenth of all, or all the same. More are of another clock.
+//   - All packets of a capture have the same one.
+//
+// Such packets are [Untimed]. Nothing rests on their timestamps: no message, no direction, no number of clocks, no extent, no resolution.
+const (
+	absurdJump = 3600 * 1_000_000_000                 // ns, from the packets around one
+	absurdAge  = 10 * 365 * 24 * 3600 * 1_000_000_000 // ns, from most packets
+	// maxAbsurd is the part of a capture's packets, one in so many, that may be absurd.
+	maxAbsurd = 10
+	// minEqual is how many packets with one timestamp show that it is none.
+	minEqual = 16
+	// around is how many packets to either side of one say where it should lie.
+	around = 4
+)
+
+// Retimed is a packet of which the time in a [Capture] is not the timestamp of its file.
+type Retimed struct {
+	Number int
+	Time   clock.HostTime
+}
+
+// TimestampCheck notes, while packets are added to a capture, whether any of their timestamps may be absurd. The zero value is ready.
+type TimestampCheck struct {
+	last    clock.HostTime
+	packets int
+	untimed bool
+	jumps   bool
+	differ  bool
+}
+
+// Add takes account of the next packet. An untimed one has no timestamp to check.
+func (x *TimestampCheck) Add(p *Packet) {
+	if p.Kind == Untimed {
+		x.untimed = true
+		return
+	}
+	if x.packets > 0 && p.Time != x.last {
+		x.differ = true
+		x.jumps = x.jumps || distance(p.Time, x.last) > absurdJump
+	}
+	x.last = p.Time
+	x.packets++
+}
+
+// Settle makes the packets [Untimed] whose timestamps are no evidence, and gives all that are untimed the time of a packet beside them. Those that had
+// another one are listed in [Capture.Retimed]. It returns how many packets it has found, beside those that were untimed before.
+func (x *TimestampCheck) Settle(c *Capture) (absurd int) {
+	switch {
+	case !x.differ && x.packets >= minEqual:
+		absurd = c.dropTimestamps(func(int, *Packet) bool { return true })
+	case x.jumps:
+		absurd = c.dropAbsurd()
+	}
+	if absurd > 0 || x.untimed {
+		c.retime()
+	}
+	return absurd
+}
+
+// dropAbsurd makes packets untimed whose timestamps are absurd.
+func (c *Capture) dropAbsurd() int {
+	usual := c.usualTime()
+	var absurd []int
+	same := true
+	for i := range c.Packets.Len() {
+		p := c.Packets.At(i)
+		if p.Kind == Untimed || distance(p.Time, usual) <= absurdAge && !c.leaves(i) {
+			continue
+		}
+		same = same && (len(absurd) == 0 || p.Time == c.Packets.At(absurd[0]).Time)
+		absurd = append(absurd, i)
+	}
+	if len(absurd)*maxAbsurd > c.Packets.Len() && !same {
+		return 0
+	}
+	return c.dropTimestamps(func(i int, _ *Packet) bool {
+		_, found := slices.BinarySearch(absurd, i)
+		return found
+	})
+}
+
+func (c *Capture) dropTimestamps(absurd func(int, *Packet) bool) (n int) {
+	for i := range c.Packets.Len() {
+		if p := c.Packets.At(i); p.Kind != Untimed && absurd(i, p) {
+			p.Kind = Untimed
+			n++
+		}
+	}
+	return n
+}
+
+// usualTime returns the median of the timestamps of some packets.
+func (c *Capture) usualTime() clock.HostTime {
+	const most = 1024
+	n := c.Packets.Len()
+	var sample []clock.HostTime
+	for i := 0; i < n; i += 1 + n/most {
+		if p := c.Packets.At(i); p.Kind != Untimed {
+			sample = append(sample, p.Time)
+		}
+	}
+	slices.Sort(sample)
+	return sample[len(sample)/2]
+}
+
+// leaves reports whether a timestamp lies far from the median of those around it.
+func (c *Capture) leaves(i int) bool {
+	at := c.Packets.At(i).Time
+	var room [2*around + 1]clock.HostTime
+	window := append(room[:0], at)
+	far := false
+	for _, step := range []int{-1, 1} {
+		found := 0
+		for k := i + step; k >= 0 && k < c.Packets.Len() && found < around; k += step {
+			if p := c.Packets.At(k); p.Kind != Untimed {
+				window = append(window, p.Time)
+				far = far || distance(p.Time, at) > absurdJump
+				found++
+			}
+		}
+	}
+	if !far {
+		return false // as nearly all
+	}
+	slices.Sort(window)
+	return distance(at, window[len(window)/2]) > absurdJump
+}
+
+// retime gives untimed packets the time of the last packet before them that has one, or of the first behind them. Where all are untimed they keep
+// what they have.
+func (c *Capture) retime() {
+	first := 0
+	for first < c.Packets.Len() && c.Packets.At(first).Kind == Untimed {
+		first++
+	}
+	if first == c.Packets.Len() {
+		return // none has a better one
+	}
+	last := c.Packets.At(first).Time
+	for i := range c.Packets.Len() {
+		p := c.Packets.At(i)
+		if p.Kind != Untimed {
+			last = p.Time
+			continue
+		}
+		if p.Time != last {
+			p.Time = last
+			c.Retimed = append(c.Retimed, Retimed{i, last})
+		}
+	}
+}
+
+func distance(s, t clock.HostTime) uint64 { return uint64(max(s, t)) - uint64(min(s, t)) }
