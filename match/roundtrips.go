@@ -151,8 +151,8 @@ func compare(common []commonPacket, split span, step int64) rttVote {
 			standing.add(t.vote)
 		case t.vote != 0 && agrees:
 			standing.add(t.vote)
-		case t.vote == 0 || small:
-			standing.add(0) // it may be of one host, or of two clocks
+		case split == (span{}) && (t.vote == 0 || small):
+			standing.add(0) // it may be of one host
 		}
 	}
 	s.pairs, s.votes = all.votes, standing.votes

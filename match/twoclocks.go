@@ -124,6 +124,7 @@ func (v *turnaroundWindow) add(t clock.HostTime, sent bool) {
 type clockJudgement struct {
 	turns, back [2]int   // of each kind, onward and backward: all, and those that run back
 	low         [2]int64 // of each kind: the lower tenth of the last window that had enough
+	least       [2]int64 // and the least but for those that may be false
 	windows     int      // that had enough turns of both kinds
 	steady      int      // of them those in which both kinds agree on an offset, that of the window before
 }
@@ -140,9 +141,15 @@ func (j *clockJudgement) add(v *turnaroundWindow) {
 			}
 		}
 	}
-	var low [2]int64
+	var low, least [2]int64
 	if back > 0 { // else a tenth of both kinds is no less than any clock allows
-		low = [2]int64{lowerTenth(v.onward), lowerTenth(v.backward)}
+		slices.Sort(v.onward)
+		slices.Sort(v.backward)
+		for kind, steps := range [2][]int64{v.onward, v.backward} {
+			if len(steps) > 0 {
+				low[kind], least[kind] = steps[len(steps)/10], steps[max(min(1, len(steps)-1), len(steps)/32)]
+			}
+		}
 	}
 	enough := min(len(v.onward), len(v.backward)) >= minTurns
 	v.onward, v.backward = v.onward[:0], v.backward[:0]
@@ -152,19 +159,10 @@ func (j *clockJudgement) add(v *turnaroundWindow) {
 			j.steady++
 		}
 		j.windows++
-		j.low = low
-	case j.windows == 0:
-		j.low = low // of few packets
+		j.low, j.least = low, least
+	case j.windows == 0: // of few packets
+		j.low, j.least = low, least
 	}
-}
-
-// lowerTenth returns the value below which a tenth of some others lie, which it sorts; 0 of none.
-func lowerTenth(steps []int64) int64 {
-	if len(steps) == 0 {
-		return 0
-	}
-	slices.Sort(steps)
-	return steps[len(steps)/10]
 }
 
 // agrees reports whether the lower tenths of a window's turns show the offset of the window before: one kind runs back by the offset, the other
@@ -217,13 +215,14 @@ func (j *clockJudgement) count() clockCount {
 	return clocksUnknown
 }
 
-// offset returns the interval in which the offset of the received packets' clock lies, as far as a tenth of the turns are false. It says nothing
-// of a capture without turns of both kinds.
+// offset returns the interval in which the offset of the received packets' clock lies if a few turns of the last window are false: one of up to 64
+// of a kind, one in 32 of more. A tenth, as elsewhere, would leave it so wide that it hides round trips. It says nothing of a capture without turns of
+// both kinds.
 func (j *clockJudgement) offset() span {
 	if j.turns[0] == 0 || j.turns[1] == 0 {
 		return span{}
 	}
-	return span{min(-j.low[1], j.low[0]), max(-j.low[1], j.low[0])}
+	return span{min(-j.least[1], j.least[0]), max(-j.least[1], j.least[0])}
 }
 
 // twoClocks reports whether a capture's sent and received packets were stamped by two clocks.
