@@ -168,7 +168,11 @@ func Match(ctx context.Context, captures []*trace.Capture, o Options, w *trace.W
 		return nil, err
 	}
 	for i, x := range indexes {
-		r.Captures[i].Met = orientation.met[x]
+		c := &r.Captures[i]
+		if c.Met = orientation.met[x]; c.Received != c.Sent {
+			w.Add(x.File, fmt.Sprintf("two clocks stamped its packets, as most of those sent and received in turn show: %s those sent, %s those received",
+				r.Clocks[c.Sent].Name, r.Clocks[c.Received].Name), "")
+		}
 	}
 	r.Addresses = orientation.addressesOf(r.Clocks)
 	for _, x := range indexes {

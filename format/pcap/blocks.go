@@ -191,7 +191,6 @@ func (r *Reader) describe(body []byte) bool {
 		r.damage(tooMany)
 		return false
 	}
-	r.step = max(r.step, u.step())
 	r.units = append(r.units, u)
 	r.addInterface(i)
 	return true
@@ -241,6 +240,7 @@ func (r *Reader) packet(f *trace.Frame, local uint32, b []byte) bool {
 	f.Number = r.number
 	r.number++
 	r.last, r.unknown = t, false
+	r.step = max(r.step, r.units[i].step())
 	return true
 }
 

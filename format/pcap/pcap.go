@@ -212,7 +212,7 @@ func (r *Reader) addInterface(i trace.Interface) {
 // Consumed returns how many bytes of the file were read so far, compressed ones where it is compressed.
 func (r *Reader) Consumed() int64 { return r.source.Consumed() }
 
-// Resolution returns the step in ns in which the file counts time: the coarsest of the interfaces met so far, at least 1.
+// Resolution returns the resolution in ns of the timestamps read so far: the coarsest of the interfaces that had packets, at least 1.
 func (r *Reader) Resolution() int64 { return r.step }
 
 // Close ends all reading and closes what Open opened. It must not be called while another goroutine is in Next.
