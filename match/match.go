@@ -18,6 +18,7 @@
 //	opening             of those, SYNs whose answers were matched
 //	addressed           the same between such a capture and one with addresses
 //	twoclocks           captures whose sent and received packets were stamped by two clocks
+//	votes               how many votes decide, of which some are false
 //
 // A message is a byte range, not a packet: a sender's super-segment (TSO) arrives as many packets or as other
 // super-segments (GRO), and for every range received the send of its last byte happened before, however it was
