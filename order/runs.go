@@ -19,8 +19,8 @@ type Disorder struct {
 // return. Only of more is it said that the clock was set. Fewer would be explained as well by themselves being wrong.
 const MaxExcursion = 8
 
-// maxLate is how late many packets together may come, ns. Queues hold none for longer.
-const maxLate = 1_000_000_000
+// MaxLate is how late packets may come, ns. Queues hold none for longer: a timestamp that is further out of order is wrong.
+const MaxLate = 1_000_000_000
 
 // Runs splits a capture into ranges within which the clock was not set back by more than window, in ns. A clock was set back where more than
 // excursion timestamps, at most MaxExcursion, are behind more than excursion earlier ones, and the later ones go on from there. Those that return at once to where
@@ -164,7 +164,7 @@ func (f *runFinder) distance(i int) int64 {
 
 // confirmed reports whether so many frames are so far behind that they cannot have come late.
 func (f *runFinder) confirmed(i int) bool {
-	return f.levels[i].frames > f.excursion && f.distance(i) > maxLate
+	return f.levels[i].frames > f.excursion && f.distance(i) > MaxLate
 }
 
 // begin makes a level, and those before it, runs.

@@ -9,20 +9,22 @@ import (
 // Timestamps are no evidence of when a packet was seen where a file has none for it, where they are impossible (a fraction of a second of more than a
 // second), and where they are absurd:
 //
-//   - They lie more than an hour from those of the packets around them, which go on as if nothing had happened: zero, a flipped bit. Or they lie more
-//     than ten years from those of most packets. Absurd timestamps are at most a tenth of all, or all the same. More are of another clock.
+//   - They lie two seconds or more outside of those of the packets before and behind them, longer than any queue holds a packet: zero, a flipped
+//     bit, a wrap. Or they lie more than ten years from those of most packets. Absurd timestamps are at most a tenth of all, or all the same. More
+//     are of another clock, and so are some that lie as far outside as each other.
 //   - All packets of a capture have the same one.
 //
 // Such packets are [Untimed]. Nothing rests on their timestamps: no message, no direction, no number of clocks, no extent, no resolution.
 const (
-	absurdJump = 3600 * 1_000_000_000                 // ns, from the packets around one
+	absurdJump = 2 * 1_000_000_000                    // ns, from the packets around one
 	absurdAge  = 10 * 365 * 24 * 3600 * 1_000_000_000 // ns, from most packets
 	// maxAbsurd is the part of a capture's packets, one in so many, that may be absurd.
 	maxAbsurd = 10
 	// minEqual is how many packets with one timestamp show that it is none.
 	minEqual = 16
-	// around is how many packets to either side of one say where it should lie.
-	around = 4
+	// around is how many packets on either side of one say where it should lie, minAround how many are needed.
+	around    = 8
+	minAround = 3
 )
 
 // Retimed is a packet of which the time in a [Capture] is not the timestamp of its file.
@@ -74,21 +76,35 @@ func (c *Capture) dropAbsurd() int {
 	usual := c.usualTime()
 	var absurd []int
 	same := true
+	var displaced []int64
 	for i := range c.Packets.Len() {
 		p := c.Packets.At(i)
-		if p.Kind == Untimed || distance(p.Time, usual) <= absurdAge && !c.leaves(i) {
+		if p.Kind == Untimed {
+			continue
+		}
+		by := c.displacement(i)
+		if by == 0 && distance(p.Time, usual) <= absurdAge {
 			continue
 		}
 		same = same && (len(absurd) == 0 || p.Time == c.Packets.At(absurd[0]).Time)
-		absurd = append(absurd, i)
+		absurd, displaced = append(absurd, i), append(displaced, by)
 	}
-	if len(absurd)*maxAbsurd > c.Packets.Len() && !same {
+	if !same && (len(absurd)*maxAbsurd > c.Packets.Len() || steady(displaced)) {
 		return 0
 	}
 	return c.dropTimestamps(func(i int, _ *Packet) bool {
 		_, found := slices.BinarySearch(absurd, i)
 		return found
 	})
+}
+
+// steady reports whether timestamps are displaced by about as much as each other, as those of another clock are.
+func steady(displaced []int64) bool {
+	if len(displaced) < minAround {
+		return false
+	}
+	low, high := slices.Min(displaced), slices.Max(displaced)
+	return low > 0 && high-low < high/4 || high < 0 && high-low < -low/4
 }
 
 func (c *Capture) dropTimestamps(absurd func(int, *Packet) bool) (n int) {
@@ -115,27 +131,43 @@ func (c *Capture) usualTime() clock.HostTime {
 	return sample[len(sample)/2]
 }
 
-// leaves reports whether a timestamp lies far from the median of those around it.
-func (c *Capture) leaves(i int) bool {
+// displacement returns by how much a timestamp lies outside of those around it, ns: of the median of some before it and that of some behind it. It is 0
+// where it does not, or by less than absurdJump or than those on a side differ. A silence displaces no timestamp, nor does a clock that was set.
+func (c *Capture) displacement(i int) int64 {
 	at := c.Packets.At(i).Time
-	var room [2*around + 1]clock.HostTime
-	window := append(room[:0], at)
-	far := false
-	for _, step := range []int{-1, 1} {
-		found := 0
-		for k := i + step; k >= 0 && k < c.Packets.Len() && found < around; k += step {
-			if p := c.Packets.At(k); p.Kind != Untimed {
-				window = append(window, p.Time)
-				far = far || distance(p.Time, at) > absurdJump
-				found++
-			}
+	before, spreadBefore, okBefore := c.beside(i, -1)
+	behind, spreadBehind, okBehind := c.beside(i, 1)
+	if !okBefore || !okBehind {
+		return 0
+	}
+	low, high := min(before, behind), max(before, behind)
+	least := max(absurdJump, spreadBefore, spreadBehind)
+	switch {
+	case at < low && distance(at, low) >= least:
+		return clock.Sub(at, low)
+	case at > high && distance(at, high) >= least:
+		return clock.Sub(at, high)
+	}
+	return 0
+}
+
+// beside returns the median of the timestamps of some packets on one side of a packet, and how far most of them are apart, whatever a few are; ok is false where there
+// are too few.
+func (c *Capture) beside(i, step int) (median clock.HostTime, spread uint64, ok bool) {
+	var room [around]clock.HostTime
+	window := room[:0]
+	for k := i + step; k >= 0 && k < c.Packets.Len() && len(window) < around; k += step {
+		if p := c.Packets.At(k); p.Kind != Untimed {
+			window = append(window, p.Time)
 		}
 	}
-	if !far {
-		return false // as nearly all
+	if len(window) < minAround {
+		return 0, 0, false
 	}
 	slices.Sort(window)
-	return distance(at, window[len(window)/2]) > absurdJump
+	n := len(window)
+	median = window[n/2]
+	return median, 2 * min(distance(window[0], median), distance(median, window[n-1])), true
 }
 
 // retime gives untimed packets the time of the last packet before them that has one, or of the first behind them. Where all are untimed they keep

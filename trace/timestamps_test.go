@@ -41,6 +41,14 @@ func with(stamps []clock.HostTime, t clock.HostTime, numbers ...int) []clock.Hos
 	return stamps
 }
 
+// with37 moves a twentieth of the timestamps to a clock that is 37 s ahead.
+func with37(stamps []clock.HostTime) []clock.HostTime {
+	for i := 10; i < len(stamps); i += 20 {
+		stamps[i] += 37 * second
+	}
+	return stamps
+}
+
 func numbers(from, to int) (all []int) {
 	for i := from; i < to; i++ {
 		all = append(all, i)
@@ -60,22 +68,26 @@ func TestTimestampsFarFromAllOthersAreNone(t *testing.T) {
 		stamps []clock.HostTime
 		want   []int // the untimed packets
 	}{
-		"none of a sound capture":                 {everySecond(100, today), nil},
-		"none of a capture that begins at zero":   {everySecond(100, 0), nil},
-		"none of two clocks, one since 1970":      {alternating, nil},
-		"none before and after a long silence":    {append(everySecond(50, today), everySecond(50, today+20*year)...), nil},
-		"none of a clock that was set back":       {append(everySecond(50, today), everySecond(50, today-5*hour)...), nil},
-		"none of a few packets":                   {with(everySecond(3, today), today+second, 1), nil},
-		"zero, first":                             {with(everySecond(100, today), 0, 0), []int{0}},
-		"zero, last":                              {with(everySecond(100, today), 0, 99), []int{99}},
-		"zeros among others":                      {with(everySecond(100, today), 0, 3, 50, 51, 99), []int{3, 50, 51, 99}},
-		"zeros in a row":                          {with(everySecond(100, today), 0, numbers(10, 40)...), numbers(10, 40)},
-		"one two hours ahead":                     {with(everySecond(100, today), today+2*hour, 70), []int{70}},
-		"one two hours behind":                    {with(everySecond(100, today), today-2*hour, 70), []int{70}},
-		"four together":                           {with(everySecond(100, today), today+300*hour, 70, 71, 72, 73), []int{70, 71, 72, 73}},
-		"one that is half an hour ahead is other": {with(everySecond(100, today), today+hour/2, 70), nil},
-		"all the same":                            {with(everySecond(16, today), today, numbers(0, 16)...), numbers(0, 16)},
-		"fifteen the same may be of one instant":  {with(everySecond(15, today), today, numbers(0, 15)...), nil},
+		"none of a sound capture":                {everySecond(100, today), nil},
+		"none of a capture that begins at zero":  {everySecond(100, 0), nil},
+		"none of two clocks, one since 1970":     {alternating, nil},
+		"none before and after a long silence":   {append(everySecond(50, today), everySecond(50, today+20*year)...), nil},
+		"none of a clock that was set back":      {append(everySecond(50, today), everySecond(50, today-5*hour)...), nil},
+		"none before a silence of two hours":     {append([]clock.HostTime{today - 2*hour}, everySecond(50, today)...), nil},
+		"none amid a silence of four hours":      {append(append(everySecond(20, today), today+2*hour), everySecond(20, today+4*hour)...), nil},
+		"none behind a silence of two hours":     {append(everySecond(50, today), today+2*hour), nil},
+		"none of a few packets":                  {with(everySecond(3, today), today+second, 1), nil},
+		"zero, first":                            {with(everySecond(100, today), 0, 0), []int{0}},
+		"zero, last":                             {with(everySecond(100, today), 0, 99), []int{99}},
+		"zeros among others":                     {with(everySecond(100, today), 0, 3, 50, 51, 99), []int{3, 50, 51, 99}},
+		"zeros in a row":                         {with(everySecond(100, today), 0, numbers(10, 40)...), numbers(10, 40)},
+		"one two hours ahead":                    {with(everySecond(100, today), today+2*hour, 70), []int{70}},
+		"one two hours behind":                   {with(everySecond(100, today), today-2*hour, 70), []int{70}},
+		"four together":                          {with(everySecond(100, today), today+300*hour, 70, 71, 72, 73), []int{70, 71, 72, 73}},
+		"none ahead by less than others differ":  {with(everySecond(100, today), today+72*second, 70), nil},
+		"none of a few of a clock 37 s ahead":    {with37(everySecond(100, today)), nil},
+		"all the same":                           {with(everySecond(16, today), today, numbers(0, 16)...), numbers(0, 16)},
+		"fifteen the same may be of one instant": {with(everySecond(15, today), today, numbers(0, 15)...), nil},
 	} {
 		stamps := slices.Clone(c.stamps)
 		x, absurd := checked(stamps)

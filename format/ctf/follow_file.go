@@ -154,7 +154,7 @@ func (f *Follower) wholePacket(p *Reader, file *followedFile) (end int64, ok boo
 			f.reach(p, &packet)
 			return end, true
 		}
-		problem = "wrong checksum"
+		problem = wrongChecksum
 	}
 	behind := f.nextWhole(p, file, max(at+1, file.searched))
 	if behind < 0 || unknown && file.size-behind < maxAwaited {

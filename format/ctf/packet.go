@@ -142,6 +142,9 @@ func (r *Reader) nextPacket() error {
 			continue
 		}
 		p, problem := r.parse(offset)
+		if problem == "" && !r.verify(&p) {
+			problem = wrongChecksum
+		}
 		if problem != "" {
 			r.warnDamaged(problem, offset)
 			r.skipDamaged(offset, p)
@@ -155,6 +158,17 @@ func (r *Reader) nextPacket() error {
 		}
 		return nil
 	}
+}
+
+const wrongChecksum = "wrong checksum"
+
+// verify reports whether the checksum of a packet that was parsed last is right. It passes a packet without one, and one that the end of the file
+// cuts. A Follower has verified its packets.
+func (r *Reader) verify(p *Packet) bool {
+	if r.live != nil || p.Size/8 > uint64(r.window.size-p.Offset) {
+		return true
+	}
+	return r.isSound(p)
 }
 
 // packetLimit returns where a packet ends and the next begins, in bytes of the file. It ignores the size in the context

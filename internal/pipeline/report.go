@@ -27,7 +27,7 @@ func (s *Solved) Describe(ctx context.Context, w *trace.Warnings) (*Aligned, err
 	f := &findings{Aligned: a, warnings: w, roundTrips: s.roundTrips(), named: make(map[int]bool)}
 	a.Report = newReport(s, a.coverage, f.roundTrips)
 	f.warnOfSegments()
-	f.warnOfDisorder()
+	warnOfDisorder(f)
 	warnOfLateStamps(f)
 	f.warnOfSteps()
 	f.warnOfPairs()

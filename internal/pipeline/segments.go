@@ -155,12 +155,16 @@ func (a *Aligned) segmentMap(i int) *clock.Map {
 	return &a.coverage.maps[s.clock]
 }
 
-// warnOfDisorder counts the packets of captures that are out of order, though the clock was not set.
-func (f *findings) warnOfDisorder() {
+// warnOfDisorder counts the packets of captures that are out of order, though the clock was not set. Where no queue explains it, a timestamp is wrong, and
+// with it the bounds of its packet.
+func warnOfDisorder(f *findings) {
 	for i, d := range f.disorder {
 		if d.Frames > 0 {
 			f.warnings.AddN(f.captures[i].File, "packets are out of order: they came late, or their timestamps are wrong",
 				"by up to "+show.Duration(d.Most), int64(d.Frames))
+		}
+		if d.Most > order.MaxLate {
+			f.breakPromise(fmt.Sprintf("a timestamp of %s is wrong: it is %s out of order", f.captures[i].File, show.Duration(d.Most)))
 		}
 	}
 }

@@ -142,7 +142,9 @@ func (w *World) judge(events []Event, o *Outcome) *Verdict {
 			}
 			for _, p := range some {
 				if !p.row.Bounded {
-					v.Unbounded++
+					if !w.Hosts[i].isAbsurd(p.event) {
+						v.Unbounded++
+					}
 				} else if &w.Hosts[i].Clock != reference && p.row.Low != minInt64 && p.row.High != maxInt64 {
 					v.Widths[name] = append(v.Widths[name], float64(uint64(p.row.High)-uint64(p.row.Low)))
 				}
@@ -279,7 +281,8 @@ func pairPackets(events []Event, rows []Row) ([]placed, string) {
 			return nil, fmt.Sprintf("packet %d of %d is there twice or is none", r.Number, len(events))
 		}
 		e := events[r.Number-1]
-		if d := e.Stamp - r.Recorded; d < -1 || d > 1 {
+		// A packet whose timestamp is no evidence is shown with that of another, and without bounds.
+		if d := e.Stamp - r.Recorded; r.Bounded && (d < -1 || d > 1) {
 			return nil, fmt.Sprintf("packet %d has the stamp %d and the row %d", r.Number, e.Stamp, r.Recorded)
 		}
 		all[r.Number-1] = placed{e, r}
@@ -290,6 +293,12 @@ func pairPackets(events []Event, rows []Row) ([]placed, string) {
 		}
 	}
 	return slices.DeleteFunc(all, func(p placed) bool { return p.row.Number == 0 }), ""
+}
+
+// isAbsurd reports whether an event has a timestamp so far from its host's clock that it is no evidence: the command may show it without bounds.
+func (h *Host) isAbsurd(e Event) bool {
+	reading := h.Clock.read(e.At).Whole
+	return max(satSub(e.Stamp, reading), satSub(reading, e.Stamp)) >= 2*second
 }
 
 // place counts the events outside of a component.
