@@ -221,6 +221,36 @@ func TestFollowerWaitsUntilTheChecksumOfAPacketIsRight(t *testing.T) {
 	}
 }
 
+// A bit that flips in the events of a packet of ours costs that packet, and none of its events is shown changed.
+func TestAFlippedBitInEventsCostsTheirPacketAndIsNamed(t *testing.T) {
+	second := checkedPacket(2, 1, 0)
+	for bit := 8 * (len(second) - 12); bit < 8*len(second); bit++ {
+		damaged := bytes.Clone(second)
+		damaged[bit/8] ^= 1 << (bit % 8)
+		dir := writeTrace(t, checkedTSDL, slices.Concat(checkedPacket(0, 0, 0), damaged, checkedPacket(4, 2, 0)))
+		var w trace.Warnings
+		opened, err := Open(dir, &w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := opened.Events()
+		var got []uint64
+		var e trace.Event
+		for s.Next(&e) == nil {
+			got = append(got, s.Values()[0].Uint())
+		}
+		if !slices.Equal(got, []uint64{0, 1, 4, 5}) {
+			t.Errorf("bit %d: %v", bit, got)
+		}
+		if lines := w.Lines(); len(lines) == 0 || !strings.Contains(lines[0], "wrong checksum") || !strings.Contains(lines[0], "at offset 72") || w.Damages() == "" {
+			t.Errorf("bit %d: %q", bit, lines)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // Losses are counted as they come, also by a Follower that goes on for another.
 func TestFollowerCountsLossesLive(t *testing.T) {
 	dir := writeTrace(t, checkedTSDL)
