@@ -170,7 +170,8 @@ func Match(ctx context.Context, captures []*trace.Capture, o Options, w *trace.W
 	}
 	for i, x := range indexes {
 		c := &r.Captures[i]
-		if c.Met = orientation.met[x]; c.Received != c.Sent {
+		c.Met = orientation.met[x]
+		if c.Received != c.Sent {
 			w.Add(x.File, fmt.Sprintf("two clocks stamped its packets, as most of those sent and received in turn show: %s those sent, %s those received",
 				r.Clocks[c.Sent].Name, r.Clocks[c.Received].Name), "")
 		}

@@ -7,18 +7,19 @@ import (
 	"meridian/trace"
 )
 
-// Which capture is on the sender's side can be told from a round trip, without knowing the clocks. Let packet p go one way
-// and q the other, both seen by a and by b, and let b's clock be ahead by o. If a is nearer to the sender of p,
+// Which capture is on the sender's side can be told from a round trip, without knowing the clocks. Let packet p go one
+// way and q the other, both seen by a and by b, and let b's clock be ahead by o. If a is nearer to the sender of p,
 //
 //	a saw p at t        b saw it at t + delay(p) + o
 //	b saw q at u + o    a saw it at u + delay(q)
 //	(a's q - b's q) - (a's p - b's p) = delay(q) + delay(p) > 0
 //
-// and less than 0 if b is: the offset cancels, and the sign of what is left votes. Neighbours in time are compared, and only what
-// skew cannot have made in that time counts (roundtrips.go).
+// and less than 0 if b is: the offset cancels, and the sign of what is left votes. Neighbours in time are compared, and
+// only what skew cannot have made in that time counts (roundtrips.go).
 //
-// Where one capture's two directions are stamped by two clocks their offset does not cancel. But in file order the packets
-// of both directions alternate within microseconds, which tells that offset well enough to take it out (splitOf).
+// Where one capture's two directions are stamped by two clocks their offset does not cancel. But in file order the
+// packets of both directions alternate within microseconds, which tells that offset well enough to take it out
+// (splitOf).
 
 // rttVote is what two captures say of the sender's side in one conversation.
 type rttVote struct {
@@ -49,8 +50,8 @@ const (
 	minCommon = 4
 )
 
-// widening calls try with ever more of the packets from the beginning of each capture to look at, until it is content or
-// has seen all. Mostly the beginnings overlap; where one capture began later, the cost is that of finding where.
+// widening calls try with ever more of the packets from the beginning of each capture to look at, until it is content
+// or has seen all. Mostly the beginnings overlap; where one capture began later, the cost is that of finding where.
 func (u *conversation) widening(most int, try func(most int) bool) {
 	all := max(len(u.members(true)), len(u.members(false)))
 	for !try(most) && most < all {
@@ -112,8 +113,8 @@ func (u *conversation) members(ofA bool) []uint32 {
 	return u.b.packets(u.flowB)
 }
 
-// commonPackets returns packets that by their key both captures saw once, looking at the first most of each, in the order of
-// b's file. What a capture saw again no later than copiesWithin behind the first counts as once.
+// commonPackets returns packets that by their key both captures saw once, looking at the first most of each, in the
+// order of b's file. What a capture saw again no later than copiesWithin behind the first counts as once.
 func commonPackets(u *conversation, most int, copiesWithin int64, keyOf func(*trace.Packet) uint64) []commonPacket {
 	type seen struct {
 		time      clock.HostTime
@@ -180,8 +181,8 @@ func (u *conversation) beginKey() func(*trace.Packet) uint64 {
 	}
 }
 
-// onlyOnce returns the common packets whose first byte each capture saw once among its first most packets. Of a segment sent
-// again one capture may have seen one sending and the other the other, which would turn sender and receiver about.
+// onlyOnce returns the common packets whose first byte each capture saw once among its first most packets. Of a segment
+// sent again one capture may have seen one sending and the other the other, which would turn sender and receiver about.
 func (u *conversation) onlyOnce(common []commonPacket, most int) []commonPacket {
 	once := func(x *index, members []uint32, d int, seq uint32) bool {
 		n := 0
@@ -209,9 +210,9 @@ type span struct{ low, high int64 }
 func (s span) minus(o span) span { return span{s.low - o.high, s.high - o.low} }
 func (s span) reversed() span    { return span{-s.high, -s.low} }
 
-// splitOf returns the interval in which the offset between the clocks lies that stamped the two directions, as the file's order tells it.
-// It is zero for a capture that one clock explains. Known is false where nothing tells one clock from two: then round trips say nothing.
-// Way tells the direction of a packet.
+// splitOf returns the interval in which the offset between the clocks lies that stamped the two directions, as the
+// file's order tells it. It is zero for a capture that one clock explains. Known is false where nothing tells one clock
+// from two: then round trips say nothing. Way tells the direction of a packet.
 func splitOf(x *index, packets []uint32, way func(*trace.Packet) int) (split span, known bool) {
 	var turns turnaroundWindow
 	for _, n := range head(packets, firstPackets) {

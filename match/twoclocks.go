@@ -16,15 +16,16 @@ import (
 //	sent, then received:  received - sent >= offset
 //	received, then sent:  sent - received >= -offset
 //
-// One clock makes no step back, but for packets out of order, of which a few prove nothing. So there are two clocks only if most of one kind of
-// these turns run back, and if the offset that they leave is steady (clockJudgement). The two are aligned like those of two hosts, from the
-// messages that the host passes to itself: a packet received is stamped before the next one is sent; and what acknowledges a byte is
-// received after the byte was sent.
+// One clock makes no step back, but for packets out of order, of which a few prove nothing. So there are two clocks
+// only if most of one kind of these turns run back, and if the offset that they leave is steady (clockJudgement). The
+// two are aligned like those of two hosts, from the messages that the host passes to itself: a packet received is
+// stamped before the next one is sent; and what acknowledges a byte is received after the byte was sent.
 
 const (
 	// window is over how many packets the offset is judged: not long enough for skew to blur it.
 	window = 1024
-	// minClockOffset is the least offset that is taken for two clocks, ns: disorder among the queues of one adapter stays below.
+	// minClockOffset is the least offset that is taken for two clocks, ns: disorder among the queues of one adapter
+	// stays below.
 	minClockOffset = 1_000_000
 	// minTurns is the least number of turns of a kind in a window that tell its offset.
 	minTurns = 4
@@ -165,8 +166,8 @@ func (j *clockJudgement) add(v *turnaroundWindow) {
 	}
 }
 
-// agrees reports whether the lower tenths of a window's turns show the offset of the window before: one kind runs back by the offset, the other
-// forward, and both by about as much.
+// agrees reports whether the lower tenths of a window's turns show the offset of the window before: one kind runs back
+// by the offset, the other forward, and both by about as much.
 func (j *clockJudgement) agrees(low [2]int64) bool {
 	down, up := low[0], low[1]
 	if down > up {
@@ -191,11 +192,12 @@ const (
 	clocksUnknown // most turns of one kind run back, but they are too few, or show no steady offset
 )
 
-// minUnanimous is how many turns of a kind show a second clock if all of them run back. One late timestamp makes one turn run back.
+// minUnanimous is how many turns of a kind show a second clock if all of them run back. One late timestamp makes one
+// turn run back.
 const minUnanimous = 3
 
-// count returns the number of clocks that stamped the capture. There are two if most turns of one kind run back, which packets out of order
-// cannot have done, and if the offset is steady.
+// count returns the number of clocks that stamped the capture. There are two if most turns of one kind run back, which
+// packets out of order cannot have done, and if the offset is steady.
 func (j *clockJudgement) count() clockCount {
 	kind := 0
 	if j.back[1]*j.turns[0] > j.back[0]*j.turns[1] {
@@ -215,9 +217,9 @@ func (j *clockJudgement) count() clockCount {
 	return clocksUnknown
 }
 
-// offset returns the interval in which the offset of the received packets' clock lies if a few turns of the last window are false: one of up to 64
-// of a kind, one in 32 of more. A tenth, as elsewhere, would leave it so wide that it hides round trips. It says nothing of a capture without turns of
-// both kinds.
+// offset returns the interval in which the offset of the received packets' clock lies if a few turns of the last window
+// are false: one of up to 64 of a kind, one in 32 of more. A tenth, as elsewhere, would leave it so wide that it hides
+// round trips. It says nothing of a capture without turns of both kinds.
 func (j *clockJudgement) offset() span {
 	if j.turns[0] == 0 || j.turns[1] == 0 {
 		return span{}

@@ -9,29 +9,33 @@ import (
 // Run is a range of a capture's frame numbers, From up to but not including To.
 type Run struct{ From, To int }
 
-// Disorder counts the timestamps of a capture that are further behind an earlier one than a window, though the clock was not set back.
+// Disorder counts the timestamps of a capture that are further behind an earlier one than a window, though the clock
+// was not set back.
 type Disorder struct {
 	Frames int   // how many frames are out of order: that came late, or whose timestamp ran ahead of those that follow
 	Most   int64 // by how much at most, ns
 }
 
-// MaxExcursion is how many frames may be out of order together where nothing but their order tells of the clock: timestamps that leave the others and
-// return. Only of more is it said that the clock was set. Fewer would be explained as well by themselves being wrong.
+// MaxExcursion is how many frames may be out of order together where nothing but their order tells of the clock:
+// timestamps that leave the others and return. Only of more is it said that the clock was set. Fewer would be explained
+// as well by themselves being wrong.
 const MaxExcursion = 8
 
-// MaxLate is how late packets may come, ns. Queues hold none for longer: a timestamp that is further out of order is wrong.
+// MaxLate is how late packets may come, ns. Queues hold none for longer: a timestamp that is further out of order is
+// wrong.
 const MaxLate = 1_000_000_000
 
-// Runs splits a capture into ranges within which the clock was not set back by more than window, in ns. A clock was set back where more than
-// excursion timestamps, at most MaxExcursion, are behind more than excursion earlier ones, and the later ones go on from there. Those that return at once to where
-// the earlier ones were, as packets do that came late, are out of order and no new range.
+// Runs splits a capture into ranges within which the clock was not set back by more than window, in ns. A clock was set
+// back where more than excursion timestamps, at most MaxExcursion, are behind more than excursion earlier ones, and the
+// later ones go on from there. Those that return at once to where the earlier ones were, as packets do that came late,
+// are out of order and no new range.
 //
 //	set back     / / / /               late    / / / / / / /
 //	            / / / /  / / / /              / / / /   / /
 //	                    / / / /                      . .
 //
-// Times yields frame numbers, counting up from 0, with their timestamps. At most limit runs are made, since each means reading the file again: the
-// last holds all that is left, in disorder. A limit below 1 is none.
+// Times yields frame numbers, counting up from 0, with their timestamps. At most limit runs are made, since each means
+// reading the file again: the last holds all that is left, in disorder. A limit below 1 is none.
 func Runs(times iter.Seq2[int, clock.HostTime], window int64, excursion, limit int) ([]Run, Disorder) {
 	f := runFinder{window: window, excursion: min(max(excursion, 0), MaxExcursion)}
 	end := 0
@@ -54,8 +58,8 @@ func Runs(times iter.Seq2[int, clock.HostTime], window int64, excursion, limit i
 	return runs, f.disorder
 }
 
-// runFinder finds the runs while timestamps come. Its levels are the present run, and behind it what may be a later run, each behind the one before:
-// until enough timestamps have come they may as well be some that came late.
+// runFinder finds the runs while timestamps come. Its levels are the present run, and behind it what may be a later
+// run, each behind the one before: until enough timestamps have come they may as well be some that came late.
 type runFinder struct {
 	window    int64
 	excursion int
@@ -125,7 +129,8 @@ func (f *runFinder) add(number int, t clock.HostTime) {
 	for i := 1; i < len(f.levels); i++ {
 		l := &f.levels[i]
 		l.away = false
-		if l.frames++; l.frames <= firstFrames {
+		l.frames++
+		if l.frames <= firstFrames {
 			l.first = max(l.first, t)
 		}
 	}
@@ -137,8 +142,9 @@ func (f *runFinder) add(number int, t clock.HostTime) {
 	}
 }
 
-// decide takes a timestamp that is not behind the level before one. Once it is not alone it decides on the later level, and returns true. If the
-// first such timestamp jumped there, those between came late. If it came there from where they were, the clock showed these readings twice.
+// decide takes a timestamp that is not behind the level before one. Once it is not alone it decides on the later level,
+// and returns true. If the first such timestamp jumped there, those between came late. If it came there from where they
+// were, the clock showed these readings twice.
 func (f *runFinder) decide(i int, t clock.HostTime) bool {
 	l := &f.levels[i]
 	l.returned++
@@ -181,7 +187,8 @@ func (f *runFinder) dismiss(i int, distance int64) {
 	f.levels = f.levels[:i]
 }
 
-// countAhead counts the timestamps of a level that ran ahead of one that follows, where these are too few for a clock that was set.
+// countAhead counts the timestamps of a level that ran ahead of one that follows, where these are too few for a clock
+// that was set.
 func (f *runFinder) countAhead(l *level, t clock.HostTime) {
 	for k := range l.n {
 		ahead := clock.Sub(l.highest[k], t)
@@ -195,7 +202,8 @@ func (f *runFinder) countAhead(l *level, t clock.HostTime) {
 	}
 }
 
-// finish ends the capture and returns where the runs begin. What is behind to the end is a run if it is more than an excursion.
+// finish ends the capture and returns where the runs begin. What is behind to the end is a run if it is more than an
+// excursion.
 func (f *runFinder) finish() []int {
 	for i := 1; i < len(f.levels); i++ {
 		if f.levels[i].frames <= f.excursion {

@@ -6,15 +6,16 @@ import (
 	"meridian/clock"
 )
 
-// Timestamps are no evidence of when a packet was seen where a file has none for it, where they are impossible (a fraction of a second of more than a
-// second), and where they are absurd:
+// Timestamps are no evidence of when a packet was seen where a file has none for it, where they are impossible (a
+// fraction of a second of more than a second), and where they are absurd:
 //
 //   - They lie two seconds or more outside of those of the packets before and behind them, longer than any queue holds a packet: zero, a flipped
 //     bit, a wrap. Or they lie more than ten years from those of most packets. Absurd timestamps are at most a tenth of all, or all the same. More
 //     are of another clock, and so are some that lie as far outside as each other.
 //   - All packets of a capture have the same one.
 //
-// Such packets are [Untimed]. Nothing rests on their timestamps: no message, no direction, no number of clocks, no extent, no resolution.
+// Such packets are [Untimed]. Nothing rests on their timestamps: no message, no direction, no number of clocks, no
+// extent, no resolution.
 const (
 	absurdJump = 2 * 1_000_000_000                    // ns, from the packets around one
 	absurdAge  = 10 * 365 * 24 * 3600 * 1_000_000_000 // ns, from most packets
@@ -33,7 +34,8 @@ type Retimed struct {
 	Time   clock.HostTime
 }
 
-// TimestampCheck notes, while packets are added to a capture, whether any of their timestamps may be absurd. The zero value is ready.
+// TimestampCheck notes, while packets are added to a capture, whether any of their timestamps may be absurd. The zero
+// value is ready.
 type TimestampCheck struct {
 	last    clock.HostTime
 	packets int
@@ -56,12 +58,13 @@ func (x *TimestampCheck) Add(p *Packet) {
 	x.packets++
 }
 
-// Settle makes the packets [Untimed] whose timestamps are no evidence, and gives all that are untimed the time of a packet beside them. Those that had
-// another one are listed in [Capture.Retimed]. It returns how many packets it has found, beside those that were untimed before.
+// Settle makes the packets [Untimed] whose timestamps are no evidence, and gives all that are untimed the time of a
+// packet beside them. Those that had another one are listed in [Capture.Retimed]. It returns how many packets it has
+// found, beside those that were untimed before.
 func (x *TimestampCheck) Settle(c *Capture) (absurd int) {
 	switch {
 	case !x.differ && x.packets >= minEqual:
-		absurd = c.dropTimestamps(func(int, *Packet) bool { return true })
+		absurd = c.dropAll()
 	case x.jumps:
 		absurd = c.dropAbsurd()
 	}
@@ -92,10 +95,10 @@ func (c *Capture) dropAbsurd() int {
 	if !same && (len(absurd)*maxAbsurd > c.Packets.Len() || steady(displaced)) {
 		return 0
 	}
-	return c.dropTimestamps(func(i int, _ *Packet) bool {
-		_, found := slices.BinarySearch(absurd, i)
-		return found
-	})
+	for _, i := range absurd {
+		c.Packets.At(i).Kind = Untimed
+	}
+	return len(absurd)
 }
 
 // steady reports whether timestamps are displaced by about as much as each other, as those of another clock are.
@@ -107,9 +110,11 @@ func steady(displaced []int64) bool {
 	return low > 0 && high-low < high/4 || high < 0 && high-low < -low/4
 }
 
-func (c *Capture) dropTimestamps(absurd func(int, *Packet) bool) (n int) {
+// dropAll makes all packets untimed, and returns how many were not.
+func (c *Capture) dropAll() (n int) {
 	for i := range c.Packets.Len() {
-		if p := c.Packets.At(i); p.Kind != Untimed && absurd(i, p) {
+		p := c.Packets.At(i)
+		if p.Kind != Untimed {
 			p.Kind = Untimed
 			n++
 		}
@@ -131,8 +136,9 @@ func (c *Capture) usualTime() clock.HostTime {
 	return sample[len(sample)/2]
 }
 
-// displacement returns by how much a timestamp lies outside of those around it, ns: of the median of some before it and that of some behind it. It is 0
-// where it does not, or by less than absurdJump or than those on a side differ. A silence displaces no timestamp, nor does a clock that was set.
+// displacement returns by how much a timestamp lies outside of those around it, ns: of the median of some before it and
+// that of some behind it. It is 0 where it does not, or by less than absurdJump or than those on a side differ. A
+// silence displaces no timestamp, nor does a clock that was set.
 func (c *Capture) displacement(i int) int64 {
 	at := c.Packets.At(i).Time
 	before, spreadBefore, okBefore := c.beside(i, -1)
@@ -151,8 +157,8 @@ func (c *Capture) displacement(i int) int64 {
 	return 0
 }
 
-// beside returns the median of the timestamps of some packets on one side of a packet, and how far most of them are apart, whatever a few are; ok is false where there
-// are too few.
+// beside returns the median of the timestamps of some packets on one side of a packet, and how far most of them are
+// apart, whatever a few are; ok is false where there are too few.
 func (c *Capture) beside(i, step int) (median clock.HostTime, spread uint64, ok bool) {
 	var room [around]clock.HostTime
 	window := room[:0]
@@ -170,8 +176,8 @@ func (c *Capture) beside(i, step int) (median clock.HostTime, spread uint64, ok 
 	return median, 2 * min(distance(window[0], median), distance(median, window[n-1])), true
 }
 
-// retime gives untimed packets the time of the last packet before them that has one, or of the first behind them. Where all are untimed they keep
-// what they have.
+// retime gives untimed packets the time of the last packet before them that has one, or of the first behind them. Where
+// all are untimed they keep what they have.
 func (c *Capture) retime() {
 	first := 0
 	for first < c.Packets.Len() && c.Packets.At(first).Kind == Untimed {

@@ -162,8 +162,8 @@ func (r *Reader) nextPacket() error {
 
 const wrongChecksum = "wrong checksum"
 
-// verify reports whether the checksum of a packet that was parsed last is right. It passes a packet without one, and one that the end of the file
-// cuts. A Follower has verified its packets.
+// verify reports whether the checksum of a packet that was parsed last is right. It passes a packet without one, and
+// one that the end of the file cuts. A Follower has verified its packets.
 func (r *Reader) verify(p *Packet) bool {
 	if r.live != nil || p.Size/8 > uint64(r.window.size-p.Offset) {
 		return true
@@ -205,8 +205,8 @@ func (r *Reader) packetLimit(p *Packet) int64 {
 	return limit
 }
 
-// enter makes a packet the one that is read. It is false if the packet is no longer what was parsed: only a file that is
-// changed meanwhile has such.
+// enter makes a packet the one that is read. It is false if the packet is no longer what was parsed: only a file that
+// is changed meanwhile has such.
 func (r *Reader) enter(p *Packet, limit int64) bool {
 	head := int64(p.header+7) / 8
 	data := r.window.from(p.Offset, min(limit-p.Offset, max(readAhead, head)))
@@ -240,8 +240,8 @@ func (r *Reader) enter(p *Packet, limit int64) bool {
 // maxEventBytes limits the memory for one event of a packet that is not read at once.
 const maxEventBytes = 1 << 30
 
-// readMore moves the buffer on within a packet that is longer than it, or makes it longer if an event is. It is false if
-// all of the packet was read. The caller then decodes the event at pos again.
+// readMore moves the buffer on within a packet that is longer than it, or makes it longer if an event is. It is false
+// if all of the packet was read. The caller then decodes the event at pos again.
 func (r *Reader) readMore() bool {
 	read := r.dataAt + int64(len(r.data))
 	if r.end >= r.readable {

@@ -8,8 +8,8 @@ import (
 	"meridian/trace"
 )
 
-// AgainReader brings the frames of a capture that was read before, and no others: those that a growing file has by now are left out. It
-// implements [trace.FrameReader].
+// AgainReader brings the frames of a capture that was read before, and no others: those that a growing file has by now
+// are left out. It implements [trace.FrameReader].
 type AgainReader struct {
 	*Reader
 	frames  int             // that are still to come
@@ -17,8 +17,8 @@ type AgainReader struct {
 	retimed []trace.Retimed // those of them that get another time
 }
 
-// OpenAgain opens a capture that had some packets, and the sum of timestamps and the packets with another time that [trace.Capture] has. Next returns an
-// error where the file has others by now.
+// OpenAgain opens a capture that had some packets, and the sum of timestamps and the packets with another time that
+// [trace.Capture] has. Next returns an error where the file has others by now.
 func OpenAgain(path string, packets int, stampSum uint64, retimed []trace.Retimed) (*AgainReader, error) {
 	r, err := Open(path, nil)
 	if err != nil {
@@ -39,8 +39,8 @@ func (r *AgainReader) Next(f *trace.Frame) error {
 
 var errChanged = errors.New("the file was changed while it was read; run again")
 
-// nextAgain brings the next of as many frames as a file had, whose stamps had some sum modulo 1<<64. At the end both are 0, or the file was
-// changed since.
+// nextAgain brings the next of as many frames as a file had, whose stamps had some sum modulo 1<<64. At the end both
+// are 0, or the file was changed since.
 func nextAgain(r *Reader, f *trace.Frame, frames *int, sum *uint64) error {
 	if *frames == 0 && *sum == 0 {
 		return io.EOF

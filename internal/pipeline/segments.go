@@ -13,8 +13,8 @@ import (
 	"meridian/order"
 )
 
-// maxSegments is how many times a clock of a capture may step back before the rest is merged as it comes: each step costs
-// another reading of the file.
+// maxSegments is how many times a clock of a capture may step back before the rest is merged as it comes: each step
+// costs another reading of the file.
 const maxSegments = 64
 
 // segment is what one reader brings of a capture: the packets of one clock between two steps back of it.
@@ -25,8 +25,9 @@ type segment struct {
 	whole   bool // it is all of the capture
 }
 
-// findSegments divides the captures where a clock was set back: where timestamps are further behind than any that come late, and those behind them
-// too. A solution, which may be nil, tells of smaller steps. It also returns how far each capture is out of order otherwise.
+// findSegments divides the captures where a clock was set back: where timestamps are further behind than any that come
+// late, and those behind them too. A solution, which may be nil, tells of smaller steps. It also returns how far each
+// capture is out of order otherwise.
 func (m *Matched) findSegments(solution *align.Solution) ([]segment, []order.Disorder) {
 	of, disorder := make([][]segment, len(m.captures)), make([]order.Disorder, len(m.captures))
 	var group sync.WaitGroup
@@ -62,9 +63,9 @@ func segmentsOf(m *Matched, solution *align.Solution, capture int) (all []segmen
 	return all, disorder
 }
 
-// runsOf returns the ranges of a capture between the settings back of a clock that alignment found, if these show in the order of
-// its stamps: there are as many stamps behind an earlier one by half of the smallest setting as there were settings, and as many
-// by a quarter of it, so none that merely came late. Otherwise it returns those given.
+// runsOf returns the ranges of a capture between the settings back of a clock that alignment found, if these show in
+// the order of its stamps: there are as many stamps behind an earlier one by half of the smallest setting as there were
+// settings, and as many by a quarter of it, so none that merely came late. Otherwise it returns those given.
 func (m *Matched) runsOf(s *align.Solution, capture, number int, given []order.Run) []order.Run {
 	want := len(s.Runs(number))
 	if want == 1 || want == len(given) || want > maxSegments {
@@ -83,8 +84,8 @@ func (m *Matched) runsOf(s *align.Solution, capture, number int, given []order.R
 	return runs
 }
 
-// stampsOf iterates over the packets of a capture with the latest stamp of one of its clocks: packets of the other clock
-// neither begin nor end a run.
+// stampsOf iterates over the packets of a capture with the latest stamp of one of its clocks: packets of the other
+// clock neither begin nor end a run.
 func (m *Matched) stampsOf(capture, number int) func(yield func(int, clock.HostTime) bool) {
 	clocks := &m.Captures[capture]
 	return func(yield func(int, clock.HostTime) bool) {
@@ -104,8 +105,8 @@ func (m *Matched) stampsOf(capture, number int) func(yield func(int, clock.HostT
 	}
 }
 
-// packetFilter returns a filter for the packets of a segment, by number, nil for all packets. It needs the clocks of the packets
-// but not the packets.
+// packetFilter returns a filter for the packets of a segment, by number, nil for all packets. It needs the clocks of
+// the packets but not the packets.
 func (m *Matched) packetFilter(s segment) func(number int) (pass, more bool) {
 	if s.whole {
 		return nil
@@ -116,8 +117,8 @@ func (m *Matched) packetFilter(s segment) func(number int) (pass, more bool) {
 	}
 }
 
-// follows reports whether a segment is of the same clock of the same capture as the one before it: the clock was set back
-// in between.
+// follows reports whether a segment is of the same clock of the same capture as the one before it: the clock was set
+// back in between.
 func (a *Aligned) follows(i int) bool {
 	return i > 0 && a.segments[i-1].capture == a.segments[i].capture && a.segments[i-1].clock == a.segments[i].clock
 }
@@ -137,8 +138,8 @@ func (a *Aligned) segmentMaps(s segment) []clock.Map {
 }
 
 // segmentMap returns the map of a segment. Where a clock was set back it is the map of that piece, since the map of the
-// whole clock gives one instant to stamps that the clock showed twice. It is that of the whole clock where the messages of the
-// piece do not bound it.
+// whole clock gives one instant to stamps that the clock showed twice. It is that of the whole clock where the messages
+// of the piece do not bound it.
 func (a *Aligned) segmentMap(i int) *clock.Map {
 	s := a.segments[i]
 	if maps := a.segmentMaps(s); maps != nil {
@@ -155,8 +156,8 @@ func (a *Aligned) segmentMap(i int) *clock.Map {
 	return &a.coverage.maps[s.clock]
 }
 
-// warnOfDisorder counts the packets of captures that are out of order, though the clock was not set. Where no queue explains it, a timestamp is wrong, and
-// with it the bounds of its packet.
+// warnOfDisorder counts the packets of captures that are out of order, though the clock was not set. Where no queue
+// explains it, a timestamp is wrong, and with it the bounds of its packet.
 func warnOfDisorder(f *findings) {
 	for i, d := range f.disorder {
 		if d.Frames > 0 {
@@ -169,8 +170,8 @@ func warnOfDisorder(f *findings) {
 	}
 }
 
-// warnOfSegments names the captures whose clocks were set back, except where messages told so and each segment has a map
-// of its own.
+// warnOfSegments names the captures whose clocks were set back, except where messages told so and each segment has a
+// map of its own.
 func (f *findings) warnOfSegments() {
 	for i, s := range f.segments {
 		if !f.follows(i) || len(f.segmentMaps(s)) > 1 {
