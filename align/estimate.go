@@ -13,6 +13,7 @@ import (
 	"meridian/align/network"
 	"meridian/align/pair"
 	"meridian/align/steps"
+	"meridian/clock"
 	"meridian/trace"
 )
 
@@ -37,9 +38,10 @@ type task struct {
 	problem   *trace.Problem // the one to be solved: as given, or parted
 	options   *Options
 	method    *method
-	reference int           // index of the clock that the timeline is to follow, -1 for any
-	parted    *steps.Parted // the problem with a clock for each piece; nil where no clock was set
-	free      *freeClocks   // the problem as given; nil where no clock has a free one
+	reference int            // index of the clock that the timeline is to follow, -1 for any
+	parted    *steps.Parted  // the problem with a clock for each piece; nil where no clock was set
+	free      *freeClocks    // the problem as given; nil where no clock has a free one
+	found     []FalseMessage // messages that were left out, between clocks of the problem that was given
 }
 
 // strategy returns the network strategy in force.
@@ -125,6 +127,13 @@ func (t *task) estimate(ctx context.Context) (*Estimated, error) {
 	x := estimator{Estimated: e, problems: e.pairs.problems(&e.merged.Problem, t.options.MinDelay)}
 	for i := range x.problems {
 		x.problems[i].Unsure = t.unsure(&x.problems[i], e.pairs[i].A, e.pairs[i].B)
+	}
+	found, err := x.judge(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) > 0 {
+		return t.without(found).estimate(ctx)
 	}
 	if err := x.run(ctx); err != nil {
 		return nil, err
@@ -219,7 +228,6 @@ func (x *estimator) run(ctx context.Context) error {
 // only bounds and estimates a single pair: both at the same time, once it is known where it is slewed.
 func (x *estimator) only(ctx context.Context) error {
 	x.pairs[0].Least = x.problems[0].MinAB
-	x.bend(0)
 	var group errgroup.Group
 	var e pair.Estimate
 	group.Go(func() error {
@@ -291,25 +299,9 @@ func (x *estimator) accept(i int, e pair.Estimate) {
 // bound gives every pair its strict bounds: those of the assumption, and of a greater wander where the messages show one.
 func (x *estimator) bound(ctx context.Context) error {
 	return x.each(ctx, func(i int) error {
-		x.bend(i)
 		x.boundOne(i)
 		return nil
 	})
-}
-
-// bends returns where the messages of a pair show that its clocks depart from the assumption.
-func (t *task) bends(p *pair.Problem, assumed bound.Assumption) []bound.Stretch {
-	if t.options.NoAdapt {
-		return nil
-	}
-	return bound.Bends(p, assumed)
-}
-
-// bend finds where a pair departs from the assumption.
-func (x *estimator) bend(i int) {
-	if p := &x.pairs[i]; !x.task.method.linear && x.merged.secondOf(p) == nil {
-		p.Stretches = x.task.bends(&x.problems[i], x.assumed)
-	}
 }
 
 // boundOne sets the bounds of a pair and, for the time being, the middle between them as its estimate.
@@ -323,11 +315,16 @@ func (x *estimator) boundOne(i int) {
 		return
 	}
 	p.Estimate = pair.Estimate{}
-	c := bound.New(problem, x.assumed, p.Stretches...)
+	x.setTolerated(i)
+	c := bound.NewTolerant(problem, x.assumed, x.task.tolerance(p.A, p.B), p.Stretches...)
 	if c.Empty() {
 		return
 	}
-	low, high, ok := c.Curves(reachOf(x.spans[p.A], problem.A.First, problem.A.Last))
+	from, to := reachOf(x.spans[p.A], problem.A.First, problem.A.Last)
+	if low, high, ok := bound.New(problem, x.assumed, p.Stretches...).Curves(from, to); ok {
+		p.Believing = clock.PairMap{Low: low, High: high}
+	}
+	low, high, ok := c.Curves(from, to)
 	if !ok { // contradictory under any clocks
 		p.Estimate = pair.Cones(problem)
 		p.Estimate.Map.Low, p.Estimate.Map.High = nil, nil

@@ -191,6 +191,9 @@ func (f *freeClocks) pairs(pairs []Pair) []Pair {
 func (f *freeClocks) pair(x *Pair) {
 	a, b := f.of(x.A), f.of(x.B)
 	e := &x.Estimate
+	if a != nil || b != nil {
+		x.Believing = clock.PairMap{} // of counters
+	}
 	if a != nil {
 		back := f.inverse[x.A]
 		onA := func(at clock.HostTime) clock.HostTime { return back.At(at, clock.Nearest) }
@@ -235,6 +238,7 @@ func (f *freeClocks) solution(s *Solution) *Solution {
 		if h.Bounded {
 			h.Spread, h.Bounded = pair.SpreadOf(&out.Maps[i], c.First, c.Last)
 		}
+		h.Believing = pair.Spread{} // of the counter
 		h.Outside = quality.OutsideOf(f.recorded, &out.Maps[i], i, c.First, c.Last)
 		back := f.inverse[i]
 		h.Deviation = slices.Clone(h.Deviation)

@@ -27,6 +27,9 @@ type Options struct {
 	// the assumption leave their pair without bounds. The method hull assumes linear clocks instead.
 	Assumption *bound.Assumption
 	NoAdapt    bool
+	// Tolerance says how many messages may be false without the bounds being wrong; nil means [bound.DefaultTolerance]. Its Found is not
+	// used. The method hull believes all messages.
+	Tolerance *bound.Tolerance
 	// MinDelay is the least delay possible of any message, ns (P4). With MeasureDelay that of each pair is taken from its
 	// quickest exchange instead, as if both ways were alike. That is an estimate, so no bound rests on it.
 	MinDelay     int64
@@ -70,6 +73,11 @@ func (o *Options) Check() error {
 		return fmt.Errorf("least delay of %d ns is beyond 2^62 ns", o.MinDelay)
 	case o.MinDelay > 0 && o.MeasureDelay:
 		return errors.New("a given least delay excludes a measured one; choose one")
+	}
+	if o.Tolerance != nil {
+		if err := o.Tolerance.Check(); err != nil {
+			return err
+		}
 	}
 	if o.Assumption != nil {
 		return o.Assumption.Check()

@@ -170,7 +170,9 @@ func joinHost(t *steps.Parted, s *Solution, c, nearest int) Host {
 	events := int64(-1)
 	h.Bounded = true
 	h.Spread = pair.Spread{Best: math.MaxInt64}
-	var sum, span float64
+	h.Believing = pair.Spread{Best: math.MaxInt64}
+	believing := true // of all pieces it is known
+	var sum, sumBelieving, span float64
 	for _, k := range t.Pieces(c) {
 		if s.Component[k] != s.Component[nearest] {
 			continue
@@ -185,6 +187,9 @@ func joinHost(t *steps.Parted, s *Solution, c, nearest int) Host {
 		length := float64(piece.Last-piece.First) + 1
 		h.Spread.Best, h.Spread.Worst = min(h.Spread.Best, x.Spread.Best), max(h.Spread.Worst, x.Spread.Worst)
 		sum, span = sum+length*float64(x.Spread.Mean), span+length
+		believing = believing && x.Believing != (pair.Spread{})
+		h.Believing.Best, h.Believing.Worst = min(h.Believing.Best, x.Believing.Best), max(h.Believing.Worst, x.Believing.Worst)
+		sumBelieving += length * float64(x.Believing.Mean)
 		for _, d := range x.Deviation {
 			if d.Host >= piece.First && d.Host <= piece.Last && (len(h.Deviation) == 0 || d.Host > h.Deviation[len(h.Deviation)-1].Host) {
 				h.Deviation = append(h.Deviation, d)
@@ -193,6 +198,9 @@ func joinHost(t *steps.Parted, s *Solution, c, nearest int) Host {
 	}
 	if h.Spread.Mean = int64(sum / span); !h.Bounded {
 		h.Spread = pair.Spread{}
+	}
+	if h.Believing.Mean = int64(sumBelieving / span); !believing {
+		h.Believing = pair.Spread{}
 	}
 	return h
 }
@@ -226,8 +234,14 @@ func joinPairs(t *steps.Parted, parted []Pair) []Pair {
 		}
 		p.Least = x.Least
 		if messages := x.AB + x.BA; most[n] == 0 || !contradicted(&p.Estimate) && (contradicted(&e) || messages > most[n]) {
-			most[n], p.Estimate = messages, e
+			most[n], p.Estimate, p.Believing = messages, e, x.Believing
+			p.ToleratedAB, p.ToleratedBA = x.ToleratedAB, x.ToleratedBA
+			if a > b {
+				p.Believing = clock.PairMap{}
+				p.ToleratedAB, p.ToleratedBA = x.ToleratedBA, x.ToleratedAB
+			}
 		}
+		p.False = max(p.False, x.False)
 	}
 	return pairs
 }

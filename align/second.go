@@ -59,7 +59,12 @@ func mergeSecondClocks(t *task, assumed bound.Assumption) mergedProblem {
 		x.problem.Unsure = t.unsure(&x.problem, j, i)
 		x.estimate = pair.Cones(&x.problem)
 		if !t.method.linear {
-			low, high, ok := bound.New(&x.problem, assumed, t.bends(&x.problem, assumed)...).Curves(reachOf(spans[j], x.problem.A.First, x.problem.A.Last))
+			var stretches []bound.Stretch
+			if !t.options.NoAdapt {
+				stretches = bound.Bends(&x.problem, assumed)
+			}
+			c := bound.NewTolerant(&x.problem, assumed, t.tolerance(j, i), stretches...)
+			low, high, ok := c.Curves(reachOf(spans[j], x.problem.A.First, x.problem.A.Last))
 			if ok && low != nil && high != nil {
 				x.estimate.Map = clock.PairMap{Mid: middle(low, high), Low: low, High: high}
 				x.estimate.Fit = pair.Exact
@@ -85,6 +90,11 @@ func (f *mergedProblem) secondOf(x *Pair) *secondClock {
 		}
 	}
 	return nil
+}
+
+// rewritten reports whether stamps of a second clock stand among those of a pair's clocks.
+func (f *mergedProblem) rewritten(x *Pair) bool {
+	return slices.ContainsFunc(f.seconds, func(s secondClock) bool { return s.first == x.A || s.first == x.B })
 }
 
 // messages returns all messages from one clock to another, of all channels.

@@ -30,6 +30,9 @@ type Solution struct {
 	// the messages that were left out because they contradict all others; Quality includes them.
 	Steps    []Step
 	Outliers int64
+	// False are the messages that contradict all others between their clocks, by clocks, then by time. They were left out too, and
+	// nothing else counts them.
+	False []FalseMessage
 	// Pieces are those of each clock that was set, in the order of time; nil where none was. Maps joins them: for readings
 	// that a clock showed twice, the estimate there is that of the first time, within bounds that contain both.
 	Pieces [][]Piece
@@ -43,7 +46,12 @@ type Pair struct {
 	AB, BA int64 // messages from a to b and back
 	// Stretches are the times in which the messages show that the two clocks do not keep the assumption.
 	Stretches []bound.Stretch
-	Estimate  pair.Estimate
+	// Estimate has the bounds that hold though so many messages each way are false, besides those that were found: False of them were left out.
+	// Believing has the bounds that hold if all others are true, and no estimate.
+	Estimate                 pair.Estimate
+	Believing                clock.PairMap
+	ToleratedAB, ToleratedBA Tolerated
+	False                    int64
 	// RoundTrip is the sum of the quickest delays both ways on the timeline, ns: no error of an offset changes it, but one of a skew
 	// does. It is as quick as any exchange could have been, not the quickest that was seen, which quality.RoundTrip returns.
 	RoundTrip int64
@@ -58,6 +66,7 @@ type Host struct {
 	Determined, SkewBounded bool
 	Spread                  pair.Spread // error over its trace, if Bounded
 	Bounded                 bool
+	Believing               pair.Spread // the same if every message is true that was not left out; zero where that is not known
 	// Outside is where the estimate leaves its bounds: nowhere by the methods of our own, unless it is repaired afterwards.
 	Outside quality.Outside
 	// Deviation is the statistical error, as pair.Estimate has it; nil where the method has none.
@@ -87,14 +96,20 @@ func (o *Ordered) Solution(ctx context.Context) (*Solution, error) {
 	if t.method.whole != nil {
 		s.Assumption, s.Assumed = t.method.assumption, bound.Assumption{}
 	}
+	believing, err := o.bounded.believing()
+	if err != nil {
+		return nil, err
+	}
 	for i := range s.Hosts {
 		s.Hosts[i] = o.host(i)
+		c := &t.problem.Clocks[i]
+		s.Hosts[i].Believing, _ = pair.SpreadOf(&believing[i], c.First, c.Last)
 	}
+	s.False = slices.SortedFunc(slices.Values(t.found), compareFalse)
 	o.completePairs(s.Pairs)
 	s.Routes = p.allRoutes()
 	counts := o.counts
 	if counts == nil {
-		var err error
 		if counts, err = e.count(ctx, o.tree); err != nil {
 			return nil, err
 		}

@@ -34,13 +34,24 @@ const Factor = 8
 // Messages one way show nothing. The cost is O(n) for n messages in order, and some hundred corners for each window that
 // does not keep the assumption.
 func Bends(p *pair.Problem, a Assumption) []Stretch {
+	stretches, _ := bends(p, a, math.Inf(1))
+	return stretches
+}
+
+// bends returns what Bends does, and the usual least round trip, ns. The corridor is shrunk as for a least round trip of at most so much:
+// messages that stand for others tell a longer one.
+func bends(p *pair.Problem, a Assumption, longest float64) (stretches []Stretch, roundTrip float64) {
 	c := &Corridor{Assumption: a}
 	if !c.around(p) || p.AB.Len() == 0 || p.BA.Len() == 0 || c.first == c.last {
-		return nil
+		return nil, longest
 	}
 	f := newFinder(c, p)
+	roundTrip = median(f.roundTrip)
+	for i, room := range f.roundTrip {
+		f.roundTrip[i] = min(room, longest)
+	}
 	f.search()
-	return f.verified(p)
+	return f.verified(p), roundTrip
 }
 
 // verified returns the stretches after it has widened them until the whole corridor, not the windows alone, allows an offset at
@@ -350,13 +361,18 @@ func (f *finder) allowsPart(w *window, first, end int, least, rate float64) bool
 	return true
 }
 
-// lifted lifts points by the segment's profile and returns their hull, in place.
-func (s *segment) lifted(points []point, epsilon, side float64) []point {
+// lift lifts points by the segment's profile, in place.
+func (s *segment) lift(points []point, epsilon, side float64) {
 	for i := range points {
 		q := &points[i]
 		value, _ := s.profile.at(q.x)
 		q.y += side * (epsilon + value)
 	}
+}
+
+// lifted lifts points by the segment's profile and returns their hull, in place.
+func (s *segment) lifted(points []point, epsilon, side float64) []point {
+	s.lift(points, epsilon, side)
 	return scan(points, side)
 }
 

@@ -20,6 +20,7 @@ type point struct{ x, y float64 }
 type Corridor struct {
 	Assumption
 	frame
+	tolerance Tolerance
 	stretches []Stretch
 	segments  []segment  // in the order of time
 	raised    []interval // where the clocks bend more than is assumed elsewhere, but some wander bounds them
@@ -64,15 +65,21 @@ type segment struct {
 	profile        profile
 	ceiling, floor []point // corners of the hulls of the lifted messages
 	first, last    float64 // extent of the messages
+	steepest       float64 // slope of lifted lines up to which the hulls hold; 0 for any
 	highest        cones   // of the greatest rate that clocks can have
 	lowest         cones
 }
 
-// New returns the corridor of a pair: the assumption holds everywhere but in the stretches, where what each of them says holds.
-// Each stamp stands for an instant within its granularity, as in package pair. The problem must be valid as [pair.Problem] says,
-// and the assumption pass [Assumption.Check]; otherwise the bounds mean nothing.
+// New returns the corridor of a pair whose messages are all true: the assumption holds everywhere but in the stretches, where what
+// each of them says holds. Each stamp stands for an instant within its granularity, as in package pair. The problem must be valid as
+// [pair.Problem] says, and the assumption pass [Assumption.Check]; otherwise the bounds mean nothing.
 func New(p *pair.Problem, a Assumption, stretches ...Stretch) *Corridor {
-	c := &Corridor{Assumption: a, stretches: stretches}
+	return NewTolerant(p, a, Tolerance{}, stretches...)
+}
+
+// NewTolerant returns the corridor of a pair of whose messages some are false, within the tolerance. The rest is as New says.
+func NewTolerant(p *pair.Problem, a Assumption, t Tolerance, stretches ...Stretch) *Corridor {
+	c := &Corridor{Assumption: a, tolerance: t, stretches: stretches}
 	if c.empty = !c.around(p); c.empty {
 		return c
 	}
@@ -86,9 +93,14 @@ func New(p *pair.Problem, a Assumption, stretches ...Stretch) *Corridor {
 			ab, ba = within(ab, s, ceilings), within(ba, s, floors)
 		}
 		var other sync.WaitGroup
-		other.Go(func() { s.ceiling = s.hull(ab, 1, ceilings, a.Epsilon, &slots.ceilings) })
-		s.floor = s.hull(ba, -1, floors, a.Epsilon, &slots.floors)
+		if !t.None() {
+			s.steepest = steepestLine(c, s, 2*(c.last-c.first)+farBeyond)
+		}
+		var above, below extent
+		other.Go(func() { s.ceiling, above = s.hull(ab, p.AB.Len(), 1, ceilings, c, &slots.ceilings) })
+		s.floor, below = s.hull(ba, p.BA.Len(), -1, floors, c, &slots.floors)
 		other.Wait()
+		s.first, s.last = min(above.first, below.first), max(above.last, below.last)
 	}
 	c.silences = slots.silences(c.unbent())
 	c.limitRates(p, slots)
@@ -216,24 +228,66 @@ func within(messages pair.Messages, s *segment, at plotter) pair.Messages {
 	return out
 }
 
-// hull returns the corners of the lower hull (side 1) or the upper one (side -1) of lifted messages, and notes where they lie.
-func (s *segment) hull(messages pair.Messages, side float64, at plotter, epsilon float64, slots *slotted) []point {
+// hull returns the corners of the lower hull (side 1) or the upper one (side -1) of the lifted messages of a corridor, or of those that stand for
+// them within its tolerance, and the extent of the messages, of a direction with so many in all. It notes where they lie.
+func (s *segment) hull(messages pair.Messages, all int, side float64, at plotter, c *Corridor, slots *slotted) ([]point, extent) {
+	between := extent{math.Inf(1), math.Inf(-1)}
 	lift := func(q point) point {
 		value, _ := s.profile.at(q.x)
-		return point{q.x, q.y + side*(epsilon+value)}
+		return point{q.x, q.y + side*(c.Epsilon+value)}
 	}
 	if len(s.profile.pieces) == 1 {
 		half, origin := s.profile.pieces[0].half, s.profile.pieces[0].anchor
 		lift = func(q point) point {
 			d := q.x - origin
-			return point{q.x, q.y + side*(epsilon+half*d*d)}
+			return point{q.x, q.y + side*(c.Epsilon+half*d*d)}
 		}
 	}
-	return hullOf(messages, side, func(m trace.Message) point {
-		q := at(m)
-		slots.add(q)
-		return lift(q)
-	})
+	if c.tolerance.None() {
+		corners := hullOf(messages, side, func(m trace.Message) point {
+			q := at(m)
+			slots.add(q)
+			return lift(q)
+		})
+		if len(corners) > 0 {
+			between = extent{corners[0].x, corners[len(corners)-1].x}
+		}
+		return corners, between
+	}
+	var corners []point
+	f := c.tolerance.Allowed(all) + len(c.tolerance.Found)
+	// Lifting adds no more to the slopes between points than steepest has room for.
+	outermost := keepOutermost(side, f, 2*s.steepest)
+	keep := func(points, group []point) []point {
+		slots.note(group)
+		return outermost(points, group)
+	}
+	for b := range blocksOf(messages, at, side, BlockSize, keep) {
+		between = extent{min(between.first, b.first), max(between.last, b.last)}
+		for i := range b.points {
+			b.points[i] = lift(b.points[i])
+		}
+		for _, q := range level(b.points, side, c.tolerance.allowedWithin(all, c.instant(b.first), c.instant(b.last)), s.steepest) {
+			value, _ := s.profile.at(q.x)
+			slots.add(point{q.x, q.y - side*(c.Epsilon+value)})
+			corners = append(corners, q)
+		}
+	}
+	return graham(corners, side), between
+}
+
+// extent is from the first to the last of some messages, x.
+type extent struct{ first, last float64 }
+
+// farBeyond is how far beyond the messages bounds are usually asked for, besides twice their extent, ns.
+const farBeyond = 60e9
+
+// steepestLine returns a slope that no lifted tangent of the offset exceeds in a segment, and beyond its messages by so many ns.
+func steepestLine(c *Corridor, s *segment, beyond float64) float64 {
+	from, to := max(s.from, c.first-beyond), min(s.to, c.last+beyond)
+	_, first := s.profile.at(from)
+	_, last := s.profile.at(to)
+	return c.steepest(from, to) + max(math.Abs(first), math.Abs(last))
 }
 
 // hullOf returns the lower hull (side 1) or the upper one (side -1) of the points of all messages.
@@ -264,6 +318,22 @@ func (c *Corridor) limitRates(p *pair.Problem, slots *slots) {
 	ceilings = append(ceilings, tightest(p.AB, c.ceilings(p), 1, times)...)
 	floors = append(floors, tightest(p.BA, c.floors(p), -1, times)...)
 	c.unsmooth = newUnsmooth(ceilings, floors, c.Epsilon)
+	c.unsmooth.ceilings.wrong = allowedAround(c, p.AB.Len(), times)
+	c.unsmooth.floors.wrong = allowedAround(c, p.BA.Len(), times)
+}
+
+// allowedAround returns how many of the messages around an instant of some stretches may be false, of so many of a direction in all.
+func allowedAround(c *Corridor, messages int, times []interval) int {
+	if c.tolerance.None() {
+		return 0
+	}
+	found := 0
+	for _, at := range c.tolerance.Found {
+		if x := float64(clock.Sub(at, c.middle)); overlaps(times, x, x) {
+			found++
+		}
+	}
+	return c.tolerance.Allowed(messages) + min(found, nearby)
 }
 
 // unbent returns over how many ns the wander of quiet clocks is small beside epsilon.
@@ -274,16 +344,12 @@ func (c Assumption) unbent() float64 {
 	return math.Inf(1)
 }
 
-// setGuard finds the extents of the segments, and what rounding may have lost.
+// setGuard finds what rounding may have lost.
 func (c *Corridor) setGuard() {
 	greatest, lifted := 0.0, 0.0
 	for i := range c.segments {
 		s := &c.segments[i]
-		s.first, s.last = math.Inf(1), math.Inf(-1)
 		for _, h := range [][]point{s.ceiling, s.floor} {
-			if len(h) > 0 {
-				s.first, s.last = min(s.first, h[0].x), max(s.last, h[len(h)-1].x)
-			}
 			for _, q := range h {
 				greatest = max(greatest, math.Abs(q.y))
 			}

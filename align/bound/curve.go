@@ -100,6 +100,9 @@ func (c *Corridor) between(from, to float64) (low, high float64) {
 // instants at which messages end and begin again say more. The second result is their number.
 func (c *Corridor) tangents(s *segment, x float64) ([3]float64, int) {
 	if inside := min(max(x, s.first), s.last); inside != x {
+		if s.steepest > 0 && steepestAt(c, s, x) > s.steepest {
+			return [...]float64{inside, 0, 0}, 1
+		}
 		return [...]float64{x, inside, 0}, 2
 	}
 	i, _ := slices.BinarySearchFunc(c.silences, x, func(s interval, x float64) int { return cmp.Compare(s.to, x) })
@@ -107,6 +110,12 @@ func (c *Corridor) tangents(s *segment, x float64) ([3]float64, int) {
 		return [...]float64{x, max(c.silences[i].from, s.first), min(c.silences[i].to, s.last)}, 3
 	}
 	return [...]float64{x, 0, 0}, 1
+}
+
+// steepestAt returns the greatest slope of a lifted tangent of the offset at an instant.
+func steepestAt(c *Corridor, s *segment, x float64) float64 {
+	_, slope := s.profile.at(x)
+	return c.steepest(x, x) + math.Abs(slope)
 }
 
 // steepest returns the greatest rate, ns per ns, that the two clocks can have against each other between two instants.

@@ -58,8 +58,11 @@ func sided(c *Corridor, s *segment, ceilings, floors []point, from, to float64) 
 	var scratch [2][besides]point
 	part := segment{
 		profile: s.profile,
-		ceiling: s.lifted(append(scratch[0][:0], ceilings...), c.Epsilon, 1),
-		floor:   s.lifted(append(scratch[1][:0], floors...), c.Epsilon, -1),
+		ceiling: s.tolerant(append(scratch[0][:0], ceilings...), c, 1, c.unsmooth.ceilings.wrong, from, to),
+		floor:   s.tolerant(append(scratch[1][:0], floors...), c, -1, c.unsmooth.floors.wrong, from, to),
+	}
+	if len(part.ceiling) == 0 || len(part.floor) == 0 {
+		return e, false
 	}
 	for i, x := range [...]float64{from, to} {
 		p := part.program(x, x, c.steepest(x, x), c.guard)
@@ -68,6 +71,15 @@ func sided(c *Corridor, s *segment, ceilings, floors []point, from, to float64) 
 		}
 	}
 	return e, true
+}
+
+// tolerant lifts points, in place, and returns the hull of those that stand for them, between two instants, if so many may be false.
+func (s *segment) tolerant(points []point, c *Corridor, side float64, wrong int, from, to float64) []point {
+	if wrong == 0 {
+		return s.lifted(points, c.Epsilon, side)
+	}
+	s.lift(points, c.Epsilon, side)
+	return graham(level(points, side, wrong, max(s.steepest, steepestAt(c, s, from), steepestAt(c, s, to))), side)
 }
 
 // inside returns the points between two instants; they are in order.

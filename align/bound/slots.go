@@ -17,6 +17,7 @@ type slotted struct {
 	from, perNs float64
 	side        float64 // 1 for ceilings, of which the lowest counts, -1 for floors
 	best        []point // NaN where none lies
+	noted       []bool  // where messages lie that are not among best; nil for none
 }
 
 // maxSlots bounds the memory of slots.
@@ -36,10 +37,36 @@ func newSlotted(first, last float64, n int, side float64) slotted {
 }
 
 func (s *slotted) add(q point) {
-	best := &s.best[min(max(int((q.x-s.from)*s.perNs), 0), len(s.best)-1)]
+	best := &s.best[s.slot(q.x)]
 	if math.IsNaN(best.x) || s.side*q.y < s.side*best.y {
 		*best = q
 	}
+}
+
+// note marks where points lie that are not added themselves: neighbours, of which many mostly lie in one slot.
+func (s *slotted) note(points []point) {
+	if s.noted == nil {
+		s.noted = make([]bool, len(s.best))
+	}
+	first, last := points[0].x, points[0].x
+	for i := range points {
+		first, last = min(first, points[i].x), max(last, points[i].x)
+	}
+	if from, to := s.slot(first), s.slot(last); to-from <= 1 {
+		s.noted[from], s.noted[to] = true, true
+		return
+	}
+	for i := range points {
+		s.noted[s.slot(points[i].x)] = true
+	}
+}
+
+// slot returns the slot of an instant.
+func (s *slotted) slot(x float64) int { return min(max(int((x-s.from)*s.perNs), 0), len(s.best)-1) }
+
+// empty reports whether no point lies in a slot.
+func (s *slotted) empty(i int) bool {
+	return math.IsNaN(s.best[i].x) && (s.noted == nil || !s.noted[i])
 }
 
 // points returns the messages that are kept, in the order of x, in place of the slots.
@@ -59,7 +86,7 @@ func (s *slots) silences(longest float64) []interval {
 	length := 1 / s.ceilings.perNs
 	begin := 0
 	for i := range s.ceilings.best {
-		if math.IsNaN(s.ceilings.best[i].x) && math.IsNaN(s.floors.best[i].x) {
+		if s.ceilings.empty(i) && s.floors.empty(i) {
 			continue
 		}
 		if from, to := s.ceilings.from+float64(begin)*length, s.ceilings.from+float64(i)*length; i > begin && to-from > longest {

@@ -2,6 +2,7 @@ package bound
 
 import (
 	"math"
+	"slices"
 	"sort"
 )
 
@@ -25,6 +26,7 @@ type unsmooth struct {
 type nearest struct {
 	points []point
 	side   float64 // 1 for ceilings, -1 for floors
+	wrong  int     // how many of those around an instant may be false
 }
 
 // nearby is how many messages of each direction bound the offset from either side.
@@ -43,7 +45,7 @@ func newUnsmooth(ceilings, floors []point, epsilon float64) *unsmooth {
 		u.reach = 0
 	}
 	u.reach = max(u.reach, 0)
-	u.ceilings, u.floors = nearest{ceilings, 1}, nearest{floors, -1} // newCones put them in order
+	u.ceilings, u.floors = nearest{points: ceilings, side: 1}, nearest{points: floors, side: -1} // newCones put them in order
 	return u
 }
 
@@ -63,20 +65,14 @@ func (u *unsmooth) bounds(from, to float64) (low, high float64) {
 	return u.floors.over(from, to, u.reach) - u.epsilon, u.ceilings.over(from, to, u.reach) + u.epsilon
 }
 
-// over returns the weakest bound between two instants.
+// over returns the weakest bound between two instants. A side with so few messages that all of them may be false says nothing.
 func (n *nearest) over(from, to, reach float64) float64 {
 	left, right := math.Inf(-1), math.Inf(-1)
-	if points := n.before(from-reach, nearby); len(points) > 0 {
-		left = math.Inf(1)
-		for _, q := range points {
-			left = min(left, n.side*q.y+MaxRate*(to-q.x))
-		}
+	if points := n.before(from-reach, nearby+n.wrong); len(points) > n.wrong {
+		left = n.tightest(points, func(q point) float64 { return n.side*q.y + MaxRate*(to-q.x) })
 	}
-	if points := n.behind(to+reach, nearby); len(points) > 0 {
-		right = math.Inf(1)
-		for _, q := range points {
-			right = min(right, n.side*q.y+MaxRate*(q.x-from))
-		}
+	if points := n.behind(to+reach, nearby+n.wrong); len(points) > n.wrong {
+		right = n.tightest(points, func(q point) float64 { return n.side*q.y + MaxRate*(q.x-from) })
 	}
 	if weakest := max(left, right); !math.IsInf(weakest, -1) {
 		return n.side * weakest
@@ -85,6 +81,23 @@ func (n *nearest) over(from, to, reach float64) float64 {
 		return n.over(from, to, 0)
 	}
 	return n.side * math.Inf(1)
+}
+
+// tightest returns the tightest bound of some messages that holds although as many of them are false as may be. They are more than that.
+func (n *nearest) tightest(points []point, bound func(point) float64) float64 {
+	best := make([]float64, 0, 2*nearby) // the tightest so far, ascending, one more than may be false
+	for _, q := range points {
+		v := bound(q)
+		i, _ := slices.BinarySearch(best, v)
+		if i > n.wrong {
+			continue
+		}
+		if len(best) > n.wrong {
+			best = best[:n.wrong]
+		}
+		best = slices.Insert(best, i, v)
+	}
+	return best[n.wrong]
 }
 
 // positions appends the instants of the messages between two instants, or so many even steps if they are more.
