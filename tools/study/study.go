@@ -7,6 +7,7 @@
 //	bounds        how often strict bounds hold the truth, and how wide they are
 //	calibration   how often the truth lies within two of the stated deviations
 //	coverage      the same for traces of 20 to 1000 messages each way
+//	falsehood     bounds where messages are false, and what that costs where none is
 //	networks      many hosts: trees, least squares over the graph, all clocks at once
 //	speed         time and memory by the number of messages
 //	clement       Clément and Dagenais (2009), tables 3, 4, 6 and 7
@@ -38,6 +39,7 @@ var tables = []table{
 	{"bounds", 1000, bounds},
 	{"calibration", 1000, calibration},
 	{"coverage", 2000, coverage},
+	{"falsehood", 200, falsehood},
 	{"networks", 10, networks},
 	{"speed", 5, speed},
 	{"clement", 10, clement},
@@ -69,7 +71,7 @@ func main() {
 		flags.Uint64Var(&s.firstSeed, "first-seed", 20_000, "seed of the first trace; each has its own")
 		flags.IntVar(&s.workers, "workers", 2, "traces at a time")
 		flags.BoolVar(&s.small, "small", false, "leave out the largest sizes")
-		flags.StringVar(&s.only, "only", "", "accuracy and networks: only what contains this, such as \"4 h, thermal\" or \"32 full alike\"")
+		flags.StringVar(&s.only, "only", "", "accuracy, falsehood and networks: only what contains this, such as \"4 h, thermal\" or \"32 full alike\"")
 		flags.Parse(os.Args[2:])
 		if s.seeds < 1 || s.workers < 1 || flags.NArg() > 0 {
 			flags.Usage()
