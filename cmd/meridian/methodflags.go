@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,6 +27,7 @@ type methodFlags struct {
 	epsilon                    time.Duration
 	maxSkew                    float64
 	noAdapt                    bool
+	tolerate                   string
 	minDelay                   string
 	samples, samplesUse        string
 	repair                     string
@@ -73,11 +75,12 @@ func (f *methodFlags) addLiveFlags(cmd *cobra.Command) {
 	f.flags.Float64Var(&f.wander, "wander", bound.Default.Wander, "bounds assume that the skew of two clocks changes by at most `PPB` per second, or more where messages show it")
 	f.flags.DurationVar(&f.epsilon, "epsilon", time.Duration(bound.Default.Epsilon), "bounds assume that the offset of two clocks jitters by at most `TIME`")
 	f.flags.Float64Var(&f.maxSkew, "max-skew", bound.Default.MaxSkew, "bounds assume that the skew of two clocks is at most `PPM`, 0 for any, or more where messages show it")
+	f.flags.StringVar(&f.tolerate, "tolerate", "", "bounds hold though `N` of 2,048 consecutive messages one way are false, or a share such as 0.1% (default: 2; 1 of fewer than 500, 0 of fewer than 12)")
 	f.flags.BoolVar(&f.noAdapt, "no-adapt", false, "bounds rest on --wander, --epsilon and --max-skew alone; where messages contradict them there are none")
 	f.flags.StringArrayVar(&f.addresses, "address", nil, "addresses of a host, `HOST=IP[,IP...]`, where the captures do not tell; may be repeated")
 	f.flags.StringArrayVar(&f.granularity, "granularity", nil, "step of the stamps of a host, or of all, `[HOST=]TIME`, such as web=10ms, where the stamps do not tell; may be repeated")
 	completions(cmd, map[string]cobra.CompletionFunc{
-		"reference": choices(), "wander": choices(), "epsilon": choices(), "max-skew": choices(), "address": choices(), "granularity": choices(),
+		"reference": choices(), "wander": choices(), "epsilon": choices(), "max-skew": choices(), "tolerate": choices(), "address": choices(), "granularity": choices(),
 	})
 }
 
@@ -141,6 +144,9 @@ func (f *methodFlags) options(all bool) (o pipeline.Options, err error) {
 		if err := o.Align.Assumption.Check(); err != nil {
 			return o, wrong("--wander %g --epsilon %v --max-skew %g: all must be finite and not negative", f.wander, f.epsilon, f.maxSkew)
 		}
+	}
+	if o.Align.Tolerance, err = f.parseTolerance(); err != nil {
+		return o, err
 	}
 	if f.flags.Changed("segment") && f.segment <= 0 {
 		return o, wrong("--segment %v: want a time above 0, such as 30m", f.segment)
@@ -214,6 +220,29 @@ func (f *methodFlags) parseMinDelay() (ns int64, measure bool, err error) {
 		return 0, false, wrong("--min-delay %s: want a time such as 20us, or %s", f.minDelay, measured)
 	}
 	return d.Nanoseconds(), false, nil
+}
+
+// parseTolerance reads how many messages may be false: a number, a share, or a share in per cent; nil for the default.
+func (f *methodFlags) parseTolerance() (*bound.Tolerance, error) {
+	if !f.flags.Changed("tolerate") {
+		return nil, nil
+	}
+	refused := wrong("--tolerate %s: want a number of messages from 0 to %d, or a share below a half such as 0.1%% or 0.001", f.tolerate, bound.BlockSize/2)
+	if n, err := strconv.Atoi(f.tolerate); err == nil {
+		if n < 0 || n > bound.BlockSize/2 {
+			return nil, refused
+		}
+		return &bound.Tolerance{Count: n}, nil
+	}
+	number, percent := strings.CutSuffix(f.tolerate, "%")
+	share, err := strconv.ParseFloat(number, 64)
+	if percent {
+		share /= 100
+	}
+	if t := (&bound.Tolerance{Share: share}); err == nil && t.Check() == nil {
+		return t, nil
+	}
+	return nil, refused
 }
 
 // parseGranularity reads [HOST=]TIME; that of no host is for all that are not named.

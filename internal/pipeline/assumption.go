@@ -24,6 +24,9 @@ func AssumptionOf(s *align.Solution, clocks []trace.Clock, o align.Options) stri
 	case o.MeasureDelay && s.Method == "hull":
 		parts = append(parts, "no message takes less than half of its pair's quickest exchange (--min-delay measured)")
 	}
+	if tolerated := toleranceClause(s, clocks, &o); tolerated != "" {
+		parts = append(parts, tolerated)
+	}
 	if coarse := granularityClause(clocks); coarse != "" {
 		parts = append(parts, coarse)
 	}

@@ -209,7 +209,7 @@ func TestTheAssumptionNamesLeastDelayAndGranularity(t *testing.T) {
 		{1, 1, 10_000, "; no message takes less than 10µs (--min-delay)"},
 		{1e6, 1000, 0, "; an event is later than its stamp by less than 1ms (web), 1µs (db)"},
 		{1e6, 1, 0, "; an event is later than its stamp by less than 1ms (web)"},
-		{1000, 1000, 10_000, "; no message takes less than 10µs (--min-delay); an event is later than its stamp by less than 1µs"},
+		{1000, 1000, 10_000, "; no message takes less than 10µs (--min-delay); no more are false than 1 of the 50 messages from web to db and 1 of the 50 messages from db to web; an event is later than its stamp by less than 1µs"},
 	} {
 		web := &coarseHost{name: "web", offset: 3.1e9, period: c.web, unit: int64(c.web)}
 		db := &coarseHost{name: "db", period: c.db, unit: int64(c.db)}

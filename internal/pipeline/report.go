@@ -30,6 +30,7 @@ func (s *Solved) Describe(ctx context.Context, w *trace.Warnings) (*Aligned, err
 	warnOfDisorder(f)
 	warnOfLateStamps(f)
 	f.warnOfSteps()
+	warnOfFalseMessages(f)
 	f.warnOfPairs()
 	f.warnOfOutside()
 	f.warnOfSlews()
@@ -71,6 +72,9 @@ func newReport(s *Solved, c *coverage, roundTrips map[[2]int]int64) *show.Report
 	}
 	for _, step := range x.Steps {
 		out.Steps = append(out.Steps, show.Step{Host: s.Clocks[step.Clock].Name, AtNs: step.At, ByNs: step.By})
+	}
+	for _, m := range x.False {
+		out.FalseMessages = append(out.FalseMessages, show.FalseMessage{From: s.Clocks[m.From].Name, To: s.Clocks[m.To].Name, SentNs: m.Sent, ReceivedNs: m.Received})
 	}
 	for _, r := range x.Routes {
 		out.Routes = append(out.Routes, show.Route{From: s.Clocks[r.From].Name, To: s.Clocks[r.To].Name, AtNs: r.At, ByNs: r.By})
@@ -125,6 +129,9 @@ func reportHost(s *Solved, covered *coverage, i int) show.Host {
 	}
 	if h.Bounded && covered.unbounded[i] == nil {
 		out.BoundNs = &covered.spreads[i].Worst
+		if believing, ok := believingSpread(x, covered, i); ok {
+			out.BoundAllTrueNs = &believing.Worst
+		}
 		if x.Parent[i] != i {
 			out.Worst = s.worstOf(covered, i)
 		}
@@ -169,7 +176,13 @@ func reportPair(x *align.Pair, clocks []trace.Clock, limit int64) show.Pair {
 	}
 	if spread, ok := e.Error(); ok && spread.Worst <= limit {
 		out.BoundNs = &spread.Worst
+		believing := clock.PairMap{Mid: e.Map.Mid, Low: x.Believing.Low, High: x.Believing.High}
+		if all, ok := pair.SpreadOf(&believing, e.First, e.Last); ok {
+			worst := min(all.Worst, spread.Worst)
+			out.BoundAllTrueNs = &worst
+		}
 	}
+	out.ToleratesAB, out.ToleratesBA = show.Tolerated(x.ToleratedAB), show.Tolerated(x.ToleratedBA)
 	out.Regression = regressionLines(e.Lines)
 	if len(e.Deviation) > 0 { // it was smoothed, and its wander estimated
 		out.Sigma, out.EvidenceNats = &e.Sigma, &e.Gain
@@ -204,6 +217,19 @@ func RegressionLines(s *align.Solution, clocks []trace.Clock) (out []show.PairLi
 	return out
 }
 
+// believingSpread returns the error of a host if every message is true that was not left out; false where that is not known. It is no
+// greater than the bound, which counts what the recording does not cover too.
+func believingSpread(s *align.Solution, covered *coverage, i int) (of pair.Spread, known bool) {
+	all, most := s.Hosts[i].Believing, &covered.spreads[i]
+	if s.Parent[i] == i {
+		return pair.Spread{}, true
+	}
+	if all == (pair.Spread{}) {
+		return all, false
+	}
+	return pair.Spread{Best: min(all.Best, most.Best), Mean: min(all.Mean, most.Mean), Worst: min(all.Worst, most.Worst)}, true
+}
+
 // qualityOf sums up messages and bounds. The mean bound weighs clocks by their events; references, whose bound is 0, do
 // not count.
 func qualityOf(s *Solved, covered *coverage) (q show.Quality) {
@@ -216,8 +242,10 @@ func qualityOf(s *Solved, covered *coverage) (q show.Quality) {
 		outside.Add(x.Hosts[i].Outside)
 	}
 	q.OutsideEvents, q.OutsideNs = outside.Events, outside.Largest
-	var sum, events float64
+	var sum, sumBelieving, events float64
 	var best, worst int64
+	var all show.BoundRange // if all are true
+	known := true
 	for i, c := range s.Clocks {
 		if x.Parent[i] == i {
 			continue
@@ -226,9 +254,14 @@ func qualityOf(s *Solved, covered *coverage) (q show.Quality) {
 		if !x.Hosts[i].Bounded || covered.unbounded[i] != nil {
 			return q
 		}
+		believing, ok := believingSpread(x, covered, i)
+		known = known && ok
 		if events == 0 {
 			best, worst = h.Best, h.Worst
+			all = show.BoundRange{Best: &believing.Best, Worst: &believing.Worst}
 		}
+		*all.Best, *all.Worst = min(*all.Best, believing.Best), max(*all.Worst, believing.Worst)
+		sumBelieving += float64(believing.Mean) * float64(c.Events)
 		best, worst = min(best, h.Best), max(worst, h.Worst)
 		sum += float64(h.Mean) * float64(c.Events)
 		events += float64(c.Events)
@@ -236,6 +269,11 @@ func qualityOf(s *Solved, covered *coverage) (q show.Quality) {
 	if events > 0 {
 		mean := int64(sum / events)
 		q.BoundNs = show.BoundRange{Best: &best, Mean: &mean, Worst: &worst}
+		if known {
+			mean := int64(sumBelieving / events)
+			all.Mean = &mean
+			q.BoundAllTrueNs = all
+		}
 	}
 	return q
 }

@@ -30,11 +30,13 @@ type Report struct {
 	Repair     *Repair  `json:"repair"` // of what the method left inverted; null if none was asked for
 	Steps      []Step   `json:"steps"`  // of clocks that were set
 	Routes     []Route  `json:"routes"` // of which the least delay changed
-	Hosts      []Host   `json:"hosts"`
-	Pairs      []Pair   `json:"pairs"`
-	Quality    Quality  `json:"quality"`
-	Warnings   []string `json:"warnings"`
-	Memory     *Memory  `json:"memory,omitempty"` // nil where the run's limit was to be kept
+	// FalseMessages contradict all others between their hosts, so their timestamps or their match are wrong. They were left out.
+	FalseMessages []FalseMessage `json:"false_messages"`
+	Hosts         []Host         `json:"hosts"`
+	Pairs         []Pair         `json:"pairs"`
+	Quality       Quality        `json:"quality"`
+	Warnings      []string       `json:"warnings"`
+	Memory        *Memory        `json:"memory,omitempty"` // nil where the run's limit was to be kept
 }
 
 // Memory is about how much memory a run takes that cannot keep to its limit, and for what, bytes.
@@ -60,6 +62,8 @@ type Host struct {
 	SkewLowPPM    *float64 `json:"skew_low_ppm"`
 	SkewHighPPM   *float64 `json:"skew_high_ppm"`
 	BoundNs       *int64   `json:"bound_ns"` // worst error over its trace
+	// BoundAllTrueNs is the same if every message is true that was not left out; null where that is not known.
+	BoundAllTrueNs *int64 `json:"bound_all_true_ns"`
 	// OutsideEvents are the ends of its messages at which the estimate lies outside of low_ns and high_ns, OutsideNs is the
 	// greatest distance from such an estimate to them.
 	OutsideEvents int64 `json:"outside_events"`
@@ -157,6 +161,11 @@ type Pair struct {
 	SkewLowPPM  *float64 `json:"skew_low_ppm"`
 	SkewHighPPM *float64 `json:"skew_high_ppm"`
 	BoundNs     *int64   `json:"bound_ns"`
+	// BoundAllTrueNs is the same if every message is true that was not left out; null where that is not known.
+	BoundAllTrueNs *int64 `json:"bound_all_true_ns"`
+	// ToleratesAB and ToleratesBA say how many messages each way may be false without bound_ns being wrong.
+	ToleratesAB Tolerated `json:"tolerates_ab"`
+	ToleratesBA Tolerated `json:"tolerates_ba"`
 	// Sigma is the wander of the two clocks against each other, fractional frequency per square root of a second.
 	// EvidenceNats is by how many nats it explains the messages better than no wander: above six the clocks are not
 	// linear.
@@ -165,6 +174,20 @@ type Pair struct {
 	Regression   []Line   `json:"regression"` // one for each segment; empty where the method is no regression
 	// Stretches are the times in which the messages show that the two clocks do not keep the assumption.
 	Stretches []Stretch `json:"stretches"`
+}
+
+// Tolerated says that of any so many consecutive messages one way some may be false.
+type Tolerated struct {
+	False int `json:"false"`
+	Of    int `json:"of"`
+}
+
+// FalseMessage is a message that contradicts all others between its hosts, by their clocks.
+type FalseMessage struct {
+	From       string         `json:"from"`
+	To         string         `json:"to"`
+	SentNs     clock.HostTime `json:"sent_ns"`
+	ReceivedNs clock.HostTime `json:"received_ns"`
 }
 
 // Stretch is a time, of a's clock, in which two clocks do not keep the assumption.
@@ -189,6 +212,8 @@ type Quality struct {
 	OutsideEvents               int64      `json:"outside_events"` // at which the estimate lies outside of the bounds
 	OutsideNs                   int64      `json:"outside_ns"`     // by how much at most
 	BoundNs                     BoundRange `json:"bound_ns"`
+	// BoundAllTrueNs is the same if every message is true that was not left out.
+	BoundAllTrueNs BoundRange `json:"bound_all_true_ns"`
 }
 
 // BoundRange is the error bound at the best and the worst event, and the mean over all events; null where some event

@@ -31,20 +31,20 @@ func (r *Report) hostTable(out *strings.Builder) {
 	for _, h := range r.Hosts {
 		components[h.Component] = true
 	}
-	t := table{left: map[int]bool{0: true, 5: true}}
-	t.row("host", "offset", "skew", "bound", "events", "reference")
+	t := table{left: map[int]bool{0: true, 6: true}}
+	t.row("host", "offset", "skew", "bound", "if all true", "events", "reference")
 	if len(components) > 1 {
-		t.left[6] = true
+		t.left[7] = true
 		t.rows[0] = append(t.rows[0], "component")
 	}
 	for _, h := range r.Hosts {
 		cells := []string{printable(h.Name), optional(h.OffsetNs, offset), skew(h.SkewPPM, h.SkewLowPPM, h.SkewHighPPM),
-			bound(h.BoundNs), count(h.Events), printable(h.Reference)}
+			bound(h.BoundNs), bound(h.BoundAllTrueNs), count(h.Events), printable(h.Reference)}
 		switch {
 		case h.Unaligned != nil && h.OffsetNs == nil:
-			cells[5] = "(not aligned)"
+			cells[6] = "(not aligned)"
 		case h.Name == h.Reference:
-			cells[5] = "(is the reference)"
+			cells[6] = "(is the reference)"
 		}
 		if len(components) > 1 {
 			cells = append(cells, fmt.Sprint(h.Component))
@@ -56,10 +56,11 @@ func (r *Report) hostTable(out *strings.Builder) {
 
 func (r *Report) pairTable(out *strings.Builder) {
 	t := table{left: map[int]bool{0: true, 1: true, 5: true}}
-	t.row("a", "b", "a to b", "b to a", "min RTT", "fit", "offset b-a", "skew b-a", "bound")
+	t.row("a", "b", "a to b", "b to a", "min RTT", "fit", "offset b-a", "skew b-a", "bound", "if all true")
 	for _, p := range r.Pairs {
 		t.row(printable(p.A), printable(p.B), count(p.MessagesAB), count(p.MessagesBA), optional(p.MinRTTNs, duration),
-			printable(p.Fit), optional(p.OffsetNs, offset), skew(p.SkewPPM, p.SkewLowPPM, p.SkewHighPPM), bound(p.BoundNs))
+			printable(p.Fit), optional(p.OffsetNs, offset), skew(p.SkewPPM, p.SkewLowPPM, p.SkewHighPPM),
+			bound(p.BoundNs), bound(p.BoundAllTrueNs))
 	}
 	t.write(out)
 }
@@ -76,6 +77,9 @@ func (r *Report) summary(out *strings.Builder) {
 	}
 	if b := q.BoundNs; b.Best != nil || b.Mean != nil || b.Worst != nil {
 		fmt.Fprintf(out, "; bound: best %s, mean %s, worst %s", bound(b.Best), bound(b.Mean), bound(b.Worst))
+	}
+	if b := q.BoundAllTrueNs; b.Worst != nil {
+		fmt.Fprintf(out, "; if every message is true: best %s, mean %s, worst %s", bound(b.Best), bound(b.Mean), bound(b.Worst))
 	}
 	out.WriteByte('\n')
 	q.outside(out)

@@ -32,12 +32,12 @@ func (r *Report) Summary() string {
 }
 
 // PairTexts are the cells of the table of pairs: the two names, messages either way, the least round trip, the fit,
-// offset, skew and bound.
+// offset, skew, bound, and the bound if every message is true.
 func (r *Report) PairTexts() [][]string {
 	rows := [][]string{}
 	for _, p := range r.Pairs {
 		rows = append(rows, []string{p.A, p.B, count(p.MessagesAB), count(p.MessagesBA), optional(p.MinRTTNs, duration),
-			p.Fit, optional(p.OffsetNs, offset), skew(p.SkewPPM, p.SkewLowPPM, p.SkewHighPPM), bound(p.BoundNs)})
+			p.Fit, optional(p.OffsetNs, offset), skew(p.SkewPPM, p.SkewLowPPM, p.SkewHighPPM), bound(p.BoundNs), bound(p.BoundAllTrueNs)})
 	}
 	return rows
 }

@@ -11,7 +11,7 @@ import * as Why from "./why.js";
 /** @import { Plot } from "./types.js" */
 
 const most = 24; // hosts that are explained
-const pairColumns = ["a", "b", "a to b", "b to a", "min RTT", "fit", "offset b−a", "skew b−a", "bound"];
+const pairColumns = ["a", "b", "a to b", "b to a", "min RTT", "fit", "offset b−a", "skew b−a", "bound", "if all true"];
 /** @type {Plot[] | null} */
 let plots = null;
 /** @type {HTMLElement} */
