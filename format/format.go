@@ -52,7 +52,7 @@ func (k Kind) String() string {
 }
 
 // known is said to people whose file is none of these.
-const known = "known are pcap and pcapng captures, directories of CTF traces (LTTng), spans (OTLP JSON or protobuf, Jaeger JSON), Chrome traces, Go execution traces and message lists (lines FROM TO SENT RECEIVED), files plain or compressed with gzip or zstd"
+const known = "known are pcap and pcapng captures, directories of CTF traces (LTTng), spans (OTLP JSON or protobuf, Tempo JSON, Jaeger JSON), Chrome traces, Go execution traces and message lists (lines FROM TO SENT RECEIVED), files plain or compressed with gzip or zstd"
 
 // Traces returns the directories at or below path that are CTF traces.
 func Traces(path string) ([]string, error) { return ctf.Find(path) }

@@ -46,13 +46,22 @@ func (r *reader) json(s io.Reader) error {
 	}
 }
 
-// request reads one object.
+// request reads one object: an export request, or the answer of a query service. Within is true inside of such an answer.
 func (r *reader) request(p *pull.Reader, within bool) error {
 	return p.Object(func(name string) error {
-		if name == "result" && !within { // as Jaeger's query service wraps it
+		switch name {
+		case "result", "trace": // wrapped by Jaeger's query service, and by Tempo's second API
+			if within {
+				return nil
+			}
 			return r.request(p, true)
-		}
-		if name != "resourceSpans" && name != "resource_spans" {
+		case "status":
+			if within {
+				return nil
+			}
+			return r.answerStatus(p)
+		case "resourceSpans", "resource_spans", "batches": // Tempo's first API still uses the name of OTLP before 0.2
+		default:
 			return nil
 		}
 		return p.Array(func() error {
@@ -74,6 +83,23 @@ func (r *reader) request(p *pull.Reader, within bool) error {
 			return nil
 		})
 	})
+}
+
+// answerStatus reads the status of Tempo's second API, which says whether the trace was too large to be returned whole.
+func (r *reader) answerStatus(p *pull.Reader) error {
+	const maxLength = 64
+	at := p.Offset()
+	raw, err := p.Value(maxLength)
+	if err == pull.ErrLong {
+		return nil // not Tempo's status
+	}
+	if err != nil {
+		return err
+	}
+	if text := string(raw); text == `"PARTIAL"` || text == "1" {
+		r.w.Damage(r.path, "Tempo returned only a part of the trace", fmt.Sprintf("at offset %d", at), 1)
+	}
+	return nil
 }
 
 // jsonResource adds the spans of one resource. The resource may stand behind its spans.

@@ -3,6 +3,8 @@
 //
 //	{"resourceSpans":[...]}                         OTLP JSON: one export request, or as many as there are lines;
 //	                                                also within {"result":...}, as Jaeger's query service answers
+//	{"batches":[...]}                               Grafana Tempo's /api/traces/ID and Grafana's export of a trace
+//	{"trace":{"resourceSpans":[...]},"status":...}  Grafana Tempo's /api/v2/traces/ID
 //	0a LEN ResourceSpans  0a LEN ResourceSpans ...  OTLP protobuf: TracesData or ExportTraceServiceRequest, which are one
 //	00 00 1f 40 MESSAGE  00 00 02 0c MESSAGE ...    the collector's file exporter: big-endian lengths, then messages in
 //	                                                protobuf or JSON, each compressed with zstd where it was told to
@@ -47,8 +49,7 @@ const longest = 256 << 20
 func Recognises(head []byte) bool {
 	switch kindOf(head) {
 	case asJSON:
-		paths := pull.Outline(head, 2)
-		return paths[".result.resourceSpans"] || paths[".resourceSpans"] || paths[".resource_spans"] || paths["[].resourceSpans"]
+		return recognisesJSON(head)
 	case asMessage:
 		return hasSpan(head, tracesData)
 	case asFrames:
@@ -57,6 +58,20 @@ func Recognises(head []byte) bool {
 			return true
 		}
 		return kindOf(body) == asJSON && Recognises(body) || hasSpan(body, tracesData)
+	}
+	return false
+}
+
+// recognisesJSON looks for the member that holds the resources. Only "batches" is a name that other formats use, so
+// there the first batch must look like a resource with spans.
+func recognisesJSON(head []byte) bool {
+	paths := pull.Outline(head, 4)
+	for _, within := range []string{"", "[]", ".result", ".trace", "[].result", "[].trace"} {
+		batch := within + ".batches[]"
+		if paths[within+".resourceSpans"] || paths[within+".resource_spans"] ||
+			paths[batch+".resource"] || paths[batch+".scopeSpans"] || paths[batch+".instrumentationLibrarySpans"] {
+			return true
+		}
 	}
 	return false
 }

@@ -227,7 +227,9 @@ func TestEveryWayOfWritingSaysTheSame(t *testing.T) {
 		want := shown(t, f)
 		for name, b := range map[string][]byte{"wire": wire, "camel": camel, "snake": snake, "lines": lines, "frames": frames,
 			"array": []byte("[" + string(camel) + "]"), "result": []byte(`{"result":` + string(camel) + "}"),
-			"zstd": frame(compress.EncodeAll(wire, nil)), "json in frames": frame(camel)} {
+			"Tempo's first API":  bytes.Replace(camel, []byte(`"resourceSpans"`), []byte(`"batches"`), 1),
+			"Tempo's second API": []byte(`{"trace":` + string(camel) + `,"metrics":{"inspectedBytes":"10"}}`),
+			"zstd":               frame(compress.EncodeAll(wire, nil)), "json in frames": frame(camel)} {
 			if !Recognises(b) {
 				t.Fatalf("%s is not recognised: %q", name, b)
 			}
@@ -240,6 +242,40 @@ func TestEveryWayOfWritingSaysTheSame(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Tempo is the JSON of Grafana Tempo's two APIs, whose numbers of traces and spans are base64.
+const (
+	tempoSpan = `{"traceId":"W47/95gDgQPSabYzgT/GDA==","spanId":"7uGbfsPBsXQ=","name":"op","kind":"SPAN_KIND_CLIENT",` +
+		`"startTimeUnixNano":"1544712660000000000","endTimeUnixNano":"1544712661000000000","status":{"code":"STATUS_CODE_OK"}}`
+	tempoBatch = `[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"s"}}]},"scopeSpans":[{"scope":{},"spans":[` + tempoSpan + `]}]}]`
+)
+
+func TestTempoAnswersAreRead(t *testing.T) {
+	for _, x := range []struct{ name, text, gap string }{
+		{"first API", `{"batches":` + tempoBatch + `}`, ""},
+		{"first API of Tempo 1", strings.NewReplacer("scopeSpans", "instrumentationLibrarySpans", "scope", "instrumentationLibrary").Replace(`{"batches":` + tempoBatch + `}`), ""},
+		{"second API", `{"trace":{"resourceSpans":` + tempoBatch + `},"metrics":{}}`, ""},
+		{"second API, complete", `{"trace":{"resourceSpans":` + tempoBatch + `},"metrics":{},"status":"COMPLETE"}`, ""},
+		{"second API, partial", `{"trace":{"resourceSpans":` + tempoBatch + `},"metrics":{},"status":"PARTIAL","message":"too large"}`, "Tempo returned only a part of the trace"},
+		{"several traces, one a line", `{"batches":` + tempoBatch + "}\n" + `{"trace":{"resourceSpans":[]}}`, ""},
+	} {
+		if !Recognises([]byte(x.text)) {
+			t.Errorf("%s: not recognised", x.name)
+		}
+		var w trace.Warnings
+		f, err := read(strings.NewReader(x.text), "f", &w)
+		if err != nil {
+			t.Errorf("%s: %v", x.name, err)
+			continue
+		}
+		if m := f.Marks(); len(m.Marks) != 2 || m.Marks[0].Key != key("eee19b7ec3c1b174", "request") {
+			t.Errorf("%s: %+v", x.name, m.Marks)
+		}
+		if got := w.Damages(); !strings.Contains(got, x.gap) || (got == "") != (x.gap == "") {
+			t.Errorf("%s: %q", x.name, got)
+		}
+	}
 }
 
 func TestListsAndStructuresAreText(t *testing.T) {
@@ -318,7 +354,8 @@ func flipped(b []byte, i int, by byte) []byte {
 }
 
 func TestOtherFilesAreNotRecognised(t *testing.T) {
-	for _, text := range []string{"", "{}", `{"traceEvents":[]}`, `{"data":[{"traceID":"x"}]}`, `{"resourceMetrics":[]}`, "web db 1 2\n", "\x0a\x0d\x0d\x0a\x00\x00\x00\x1c",
+	for _, text := range []string{"", "{}", `{"traceEvents":[]}`, `{"data":[{"traceID":"x"}]}`, `{"resourceMetrics":[]}`,
+		`{"batches":[{"id":1}]}`, `{"batches":{"resource":1}}`, `{"trace":{"spans":[]}}`, "web db 1 2\n", "\x0a\x0d\x0d\x0a\x00\x00\x00\x1c",
 		"\xa1\xb2\xc3\xd4\x00\x02\x00\x04", "go 1.22 trace\x00\x00\x00", "\n\n\n\n# comment\n", "\x00\x00\x00\x05abcde", "\x0a\x03abc"} {
 		if Recognises([]byte(text)) {
 			t.Errorf("%q", text)
