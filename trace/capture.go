@@ -19,6 +19,8 @@ type Capture struct {
 	Whole       bool        // its source counts what it misses, and missed nothing
 	Granularity int64       // step of the stamps in ns: of the file's resolution, or of the coarser grid that all stamps are on
 	Retimed     []Retimed   // the Untimed packets whose frames have other timestamps, in order
+	Blocks      []FileBlock // what its file holds beside packets, in order; nil where the file is not read again
+	BlocksLeft  int         // blocks of the file that must not or cannot be copied, or are too many
 }
 
 // Extent returns the earliest and the latest timestamp, of [Untimed] packets those beside them; ok is false for a capture without packets.

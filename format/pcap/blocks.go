@@ -11,14 +11,17 @@ import (
 	"meridian/trace"
 )
 
-// Block types of pcapng. All others (names, secrets, custom ones) are passed over, and so are statistics, which are only written.
+// Block types of pcapng. All others are passed over.
 const (
 	sectionBlock    = 0x0a0d0d0a
 	interfaceBlock  = 1
 	packetBlock     = 2 // obsolete
 	simpleBlock     = 3
+	namesBlock      = 4
 	statisticsBlock = 5
 	enhancedBlock   = 6
+	secretsBlock    = 10
+	customBlock     = 0xbad // may be copied; 0x40000bad must not
 )
 
 const (
@@ -82,7 +85,7 @@ func (r *Reader) nextBlock(f *trace.Frame) error {
 			return io.EOF
 		}
 		if !looked || length > maxBlock {
-			if err := r.passOver(length, looked); err != nil {
+			if err := r.otherBlock(kind, length, looked); err != nil {
 				return err
 			}
 			continue
@@ -123,6 +126,14 @@ func (r *Reader) nextBlock(f *trace.Frame) error {
 			}
 		}
 	}
+}
+
+// otherBlock takes a block that holds neither packets nor what they need, or one that is too long (bad).
+func (r *Reader) otherBlock(kind, length uint32, bad bool) error {
+	if bad || r.blocks == nil {
+		return r.passOver(length, bad)
+	}
+	return r.keepBlock(kind, length)
 }
 
 // passOver skips a block without bringing it into memory, provided that its two lengths agree.

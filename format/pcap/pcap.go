@@ -97,6 +97,8 @@ type Reader struct {
 
 	badFractions int    // pcap: frames with an impossible fraction of a second
 	options      []byte // pcapng: options of a big-endian packet, turned round
+
+	blocks *fileBlocks // pcapng: what is kept beside packets; nil: nothing
 }
 
 // layout is what the file has said so far of how its packets are to be read.

@@ -22,6 +22,7 @@ func ReadIn(ctx context.Context, path, host string, m trace.Memory, w *trace.War
 		return nil, err
 	}
 	defer r.Close()
+	r.blocks = new(fileBlocks)
 	return reduceAll(ctx, r, path, host, newChunks(r, path), m, w, progress)
 }
 
@@ -92,6 +93,9 @@ func reduceAll(ctx context.Context, r *Reader, path, host string, x *chunks, m t
 	}
 	c.Flows = d.Flows()
 	c.Interfaces = r.Interfaces()
+	if r.blocks != nil {
+		c.Blocks, c.BlocksLeft = r.blocks.list, r.blocks.left
+	}
 	granularity.Unit = r.step
 	c.Granularity = granularity.Step()
 	return c, nil

@@ -37,6 +37,8 @@ type mergeSegment struct {
 	retimed    []trace.Retimed
 	frames     trace.FrameChunks // nil where the file is to be read from its beginning
 	selected   bool              // its host is
+	blocks     []trace.FileBlock // what its file has beside packets
+	blocksLeft int               // of the file
 	clock      *clock.Map
 	pass       func(number int) (pass, more bool)
 }
@@ -44,14 +46,25 @@ type mergeSegment struct {
 // packetMerge returns the merge of the packets of all captures.
 func (o *Ordered) packetMerge() *packetMerge {
 	m := &packetMerge{method: o.Report.Method, selection: o.selection}
+	var blocks [][]trace.FileBlock // of the segments of the capture from here on
 	for i, s := range o.segments {
 		c := o.captures[s.capture]
+		if i == 0 || o.segments[i-1].capture != s.capture {
+			end := i + 1
+			for end < len(o.segments) && o.segments[end].capture == s.capture {
+				end++
+			}
+			blocks = fileBlocks(c, o.segments[i:end])
+		}
+		of := blocks[0]
+		blocks = blocks[1:]
 		if !o.isFile(c) {
 			continue
 		}
 		x := mergeSegment{
 			file: c.File, host: c.Host, interfaces: c.Interfaces, packets: c.Packets.Len(), stampSum: c.StampSum, retimed: c.Retimed, frames: c.Frames,
 			selected: filter.Match(o.selection.Hosts, c.Host), clock: o.segmentMap(i), pass: o.packetFilter(s),
+			blocks: of, blocksLeft: c.BlocksLeft,
 		}
 		if o.coverage.unaligned[s.clock] != nil {
 			x.note = fmt.Sprintf("not aligned with %s: times are of component %d alone", o.Report.Reference, o.Solution.Component[s.clock])
@@ -91,9 +104,17 @@ func (m *packetMerge) write(ctx context.Context, w io.Writer, p Progress) (writt
 	if err := faces.addAll(m.segments); err != nil {
 		return 0, 0, err
 	}
+	if err := m.writeLeadingBlocks(out); err != nil {
+		return 0, 0, err
+	}
 	if parts := m.inParts(); parts != nil {
-		written, err = m.writeInParts(ctx, parts, w, out, faces, p)
-		return written, 0, err
+		if written, err = m.writeInParts(ctx, parts, w, out, faces, p); err != nil {
+			return written, 0, err
+		}
+		if err := m.writeStatistics(out, faces); err != nil {
+			return written, 0, err
+		}
+		return written, 0, out.Flush()
 	}
 	sources, closeSources, err := m.open()
 	if err != nil {
@@ -126,6 +147,9 @@ func (m *packetMerge) write(ctx context.Context, w io.Writer, p Progress) (writt
 	}
 	for _, n := range stats.Late {
 		late += n
+	}
+	if err := m.writeStatistics(out, faces); err != nil {
+		return 0, 0, err
 	}
 	return written, late, out.Flush()
 }

@@ -189,6 +189,7 @@ func (w *outputWriter) writePackets(ctx context.Context) error {
 	}
 	merge := w.context.ordered.packetMerge()
 	merge.redact = w.redact
+	merge.warnOfBlocks(w.context.warnings)
 	w.context.ordered = nil
 	if w.dropped != nil {
 		w.dropped()
