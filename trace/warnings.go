@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 )
 
@@ -17,7 +18,7 @@ type Warnings struct {
 type warning struct {
 	subject, kind, first string
 	count                int64
-	damage               bool
+	gap                  bool
 }
 
 // Add records that something of the given kind happened to subject (a file, a host), with the details of this case; the
@@ -29,37 +30,46 @@ func (w *Warnings) AddN(subject, kind, details string, n int64) {
 	w.add(subject, kind, details, n, false)
 }
 
-// Damage records n parts of an input that are damaged and left out. They are warnings like others, and [Warnings.Damages] tells of them.
-func (w *Warnings) Damage(subject, kind, details string, n int64) {
+// Gap records that an input is known to lack n parts: they are damaged, cut off, or its tracer dropped them. Gaps are warnings like others, and
+// [Warnings.Gaps] tells of them: a command whose inputs have some ends with exit code 3.
+func (w *Warnings) Gap(subject, kind, details string, n int64) {
 	w.add(subject, kind, details, n, true)
 }
 
-// Damages says in a line what was left out of the inputs because it is damaged; "" if nothing was.
-func (w *Warnings) Damages() string {
+// Gaps says in a line what the inputs lack; "" for nothing.
+func (w *Warnings) Gaps() string {
+	const shown = 3
 	if w == nil {
 		return ""
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var first *warning
-	count := int64(0)
+	var gaps []string
+	count := 0
 	for i := range w.list {
-		if x := &w.list[i]; x.damage {
-			if count += x.count; first == nil {
-				first = x
-			}
+		x := &w.list[i]
+		if !x.gap {
+			continue
 		}
+		if count++; count > shown {
+			continue
+		}
+		line := x.subject + ": " + x.kind
+		if x.count > 1 {
+			line += fmt.Sprintf(" (%d times)", x.count)
+		}
+		gaps = append(gaps, line)
 	}
 	switch {
-	case first == nil:
+	case count == 0:
 		return ""
-	case count == 1:
-		return fmt.Sprintf("a damaged part of the input is left out: %s: %s", first.subject, first.kind)
+	case count > shown:
+		gaps = append(gaps, fmt.Sprintf("and %d more", count-shown))
 	}
-	return fmt.Sprintf("%d damaged parts of the inputs are left out, first in %s: %s", count, first.subject, first.kind)
+	return "the inputs have gaps: " + strings.Join(gaps, "; ")
 }
 
-func (w *Warnings) add(subject, kind, details string, n int64, damage bool) {
+func (w *Warnings) add(subject, kind, details string, n int64, gap bool) {
 	if w == nil {
 		return
 	}
@@ -74,14 +84,14 @@ func (w *Warnings) add(subject, kind, details string, n int64, damage bool) {
 		w.index = make(map[string]int)
 	}
 	w.index[key] = len(w.list)
-	w.list = append(w.list, warning{subject: subject, kind: kind, first: details, count: n, damage: damage})
+	w.list = append(w.list, warning{subject: subject, kind: kind, first: details, count: n, gap: gap})
 }
 
 // Warning is what went wrong of one kind with one subject, as [Warnings.Add] and the like describe it.
 type Warning struct {
 	Subject, Kind, Details string // the details are those of the first case
 	Count                  int64
-	Damage                 bool
+	Gap                    bool
 }
 
 // All returns all warnings in the order in which they first happened, to be handed on to other Warnings by [Warnings.AddAll].
@@ -93,7 +103,7 @@ func (w *Warnings) All() []Warning {
 	defer w.mu.Unlock()
 	var all []Warning
 	for _, x := range w.list {
-		all = append(all, Warning{Subject: x.subject, Kind: x.kind, Details: x.first, Count: x.count, Damage: x.damage})
+		all = append(all, Warning{Subject: x.subject, Kind: x.kind, Details: x.first, Count: x.count, Gap: x.gap})
 	}
 	return all
 }
@@ -101,7 +111,7 @@ func (w *Warnings) All() []Warning {
 // AddAll adds what other Warnings have gathered.
 func (w *Warnings) AddAll(all []Warning) {
 	for _, x := range all {
-		w.add(x.Subject, x.Kind, x.Details, x.Count, x.Damage)
+		w.add(x.Subject, x.Kind, x.Details, x.Count, x.Gap)
 	}
 }
 

@@ -3,6 +3,9 @@
 package main
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"meridian/internal/experiment/verdict"
@@ -25,7 +28,7 @@ Each duration is a median
 with an interval: what repeats had, widened by the bound of the clocks. Two differ if their intervals do not meet. With fewer than 5 runs
 on a side noise is not known, and the answer is unknown: give the experiment repeat: 5.
 
-Exit code: 0 done, whatever differs, 1 failed, 2 wrong usage.`,
+Exit code: 0 done, whatever differs, 1 failed, 2 wrong usage, 3 done, but runs that failed were left out, or a promise of a run's timeline could not be kept.`,
 		Example: `  meridian compare before/ after/
   meridian compare before/ after/ -o comparison.html`,
 		Args: cobra.ExactArgs(2),
@@ -55,8 +58,31 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
+	write := c.Table
 	if f.json {
-		return c.Write(cmd.OutOrStdout())
+		write = c.Write
 	}
-	return c.Table(cmd.OutOrStdout())
+	if err := write(cmd.OutOrStdout()); err != nil {
+		return err
+	}
+	if lacking := lackingRuns(args, reports, failed); len(lacking) > 0 {
+		return &brokenPromise{strings.Join(lacking, "; ")}
+	}
+	return nil
+}
+
+// lackingRuns says which of the results are not whole: runs that failed and are left out, and runs whose own promises were broken.
+func lackingRuns(dirs []string, reports [2][]*verdict.Report, failed [2]int) (lacking []string) {
+	for i, dir := range dirs {
+		if failed[i] > 0 {
+			lacking = append(lacking, fmt.Sprintf("%s: %d runs did not end well and are left out", dir, failed[i]))
+		}
+		for _, r := range reports[i] {
+			if len(r.Promises) > 0 {
+				lacking = append(lacking, dir+": "+strings.Map(printable, r.Promises[0]))
+				break
+			}
+		}
+	}
+	return lacking
 }

@@ -55,6 +55,7 @@ func withLive(cmd *cobra.Command, args []string, under string, quiet, ends bool,
 		if in.New = pipe != ""; in.New {
 			// A copy that stays whole takes more of the disk, and nothing else.
 			in.Read = func(bytes int64) { _ = copies.Forget(in.Dir, bytes) }
+			in.Ended = func() bool { return copies.Ended(in.Dir) }
 		}
 		if in.New && !quiet {
 			fmt.Fprintf(cmd.ErrOrStderr(), "meridian: following %s, by a copy at %s that is removed at the end\n", pipe, in.Dir)

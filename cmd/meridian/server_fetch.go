@@ -2,9 +2,11 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -12,9 +14,11 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
+	"meridian/format/ctf"
 	"meridian/internal/collect/fetch"
 	"meridian/internal/collect/session"
 	"meridian/internal/collect/wire"
+	"meridian/trace"
 )
 
 // fetchFlags is what the command line says.
@@ -208,8 +212,8 @@ func (f *fetchFlags) host(cmd *cobra.Command, c *nats.Conn, servers []string, na
 		return false, "", nil
 	}
 	slices.SortStableFunc(lists, func(a, b wire.FileList) int { return cmp.Compare(bytesOf(&b), bytesOf(&a)) })
-	trace, all := lists[0].Trace, len(lists)
-	lists = slices.DeleteFunc(lists, func(l wire.FileList) bool { return l.Trace != trace })
+	id, all := lists[0].Trace, len(lists)
+	lists = slices.DeleteFunc(lists, func(l wire.FileList) bool { return l.Trace != id })
 	if len(lists) < all {
 		problems = append(problems, "a server has another trace of it, which was not fetched")
 	}
@@ -232,11 +236,38 @@ func (f *fetchFlags) host(cmd *cobra.Command, c *nats.Conn, servers []string, na
 	if len(short) > 0 {
 		problems = append(problems, fmt.Sprintf("no server that answers has the metadata of %d files, which nobody can read, such as %s: run the agent again, then fetch into another directory", len(short), short[0]))
 	}
+	gaps, err := gapsOf(cmd.Context(), h.Dir())
+	if err != nil {
+		return true, "", err
+	}
+	problems = append(problems, gaps...)
 	if len(problems) > 0 {
 		broken = host + ": " + strings.Join(problems, ", ")
 	}
 	_, err = fmt.Fprintln(cmd.OutOrStdout(), h.Dir())
 	return true, broken, err
+}
+
+// gapsOf returns what a fetched trace lacks: servers store bytes, and only a reader sees that a packet is damaged, or that events were dropped. A file that ends
+// within a packet is none: its session may go on.
+func gapsOf(ctx context.Context, dir string) (problems []string, err error) {
+	var w trace.Warnings
+	t, err := ctf.Open(dir, &w)
+	if err != nil {
+		return []string{err.Error()}, nil
+	}
+	_, err = t.Verify(ctx)
+	if err = errors.Join(err, t.Close()); err != nil {
+		return nil, err
+	}
+	var gaps trace.Warnings
+	for _, x := range w.All() {
+		if x.Gap && x.Kind != ctf.EndsWithinPacket {
+			x.Subject = filepath.Base(x.Subject)
+			gaps.AddAll([]trace.Warning{x})
+		}
+	}
+	return gaps.Lines(), nil
 }
 
 func bytesOf(l *wire.FileList) (n int64) {

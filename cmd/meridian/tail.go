@@ -158,7 +158,7 @@ func (f *tailFlags) follow(cmd *cobra.Command, r *liveRun, t live.TailOptions) e
 	if !f.quiet {
 		fmt.Fprintln(cmd.ErrOrStderr(), "meridian:", outcome.Summary())
 	}
-	return liveOutcome(outcome)
+	return liveOutcome(outcome, &w)
 }
 
 // recordersOwn leaves out the readings of clocks that a recorder stores, five a second.
@@ -249,9 +249,12 @@ func nameInputs(inputs []live.Input) {
 	}
 }
 
-// liveOutcome turns what could not be kept into an error.
-func liveOutcome(o *live.Outcome) error {
+// liveOutcome turns what could not be kept into an error. w has the warnings of the inputs.
+func liveOutcome(o *live.Outcome, w *trace.Warnings) error {
 	broken := o.Lost.Reasons()
+	if gaps := w.Gaps(); gaps != "" && len(broken) == 0 { // else the counts say it
+		broken = append(broken, gaps)
+	}
 	if o.Unplaced > 0 {
 		broken = append(broken, fmt.Sprintf("%d events came late and have no place in this format, whose records are in the order of time; give more --latency", o.Unplaced))
 	}

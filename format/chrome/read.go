@@ -164,11 +164,11 @@ func (r *reader) events(p *pull.Reader) error {
 		raw, err := p.Value(longest)
 		switch err {
 		case pull.ErrLong:
-			r.w.Add(r.path, "events left out: too many bytes", fmt.Sprintf("at offset %d, more than %d", at, longest))
+			r.w.Gap(r.path, "events left out: too many bytes", fmt.Sprintf("at offset %d, more than %d", at, longest), 1)
 			continue
 		case pull.ErrSyntax:
 			p.Take()
-			r.w.Add(r.path, "bytes between events ignored: not JSON", fmt.Sprintf("at offset %d", at))
+			r.w.Gap(r.path, "bytes between events ignored: not JSON", fmt.Sprintf("at offset %d", at), 1)
 			continue
 		case nil:
 			if r.add(raw, at) == nil {
@@ -178,15 +178,15 @@ func (r *reader) events(p *pull.Reader) error {
 		again += len(raw)
 		if err == nil || again < patience {
 			if _, ok := p.Resume(); ok && again < patience {
-				r.w.Add(r.path, "events left out: broken JSON", fmt.Sprintf("at offset %d", at))
+				r.w.Gap(r.path, "events left out: broken JSON", fmt.Sprintf("at offset %d", at), 1)
 				continue
 			}
 		}
 		if err != nil { // io.ErrUnexpectedEOF: the last event is cut
-			r.w.Add(r.path, "the last event is cut", fmt.Sprintf("at offset %d", at))
+			r.w.Gap(r.path, "the last event is cut", fmt.Sprintf("at offset %d", at), 1)
 			return errOpen
 		}
-		r.w.Add(r.path, "events left out: broken JSON", fmt.Sprintf("at offset %d", at))
+		r.w.Gap(r.path, "events left out: broken JSON", fmt.Sprintf("at offset %d", at), 1)
 	}
 }
 

@@ -95,9 +95,9 @@ func (r *reader) add(raw []byte, at int64) error {
 	}
 	if !e.timed {
 		if e.phase == 0 && !e.noted {
-			r.w.Add(r.path, "events left out: without a phase", fmt.Sprintf("at offset %d", at))
+			r.w.Gap(r.path, "events left out: without a phase", fmt.Sprintf("at offset %d", at), 1)
 		} else {
-			r.w.Add(r.path, "events left out: no time, or one out of range", fmt.Sprintf("at offset %d", at))
+			r.w.Gap(r.path, "events left out: no time, or one out of range", fmt.Sprintf("at offset %d", at), 1)
 		}
 		return nil
 	}

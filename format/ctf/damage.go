@@ -153,29 +153,28 @@ func (r *Reader) skipDamaged(offset int64, p Packet) {
 		r.next = offset + int64(p.Size/8)
 		return
 	}
-	r.warnAt("no packet found after a damaged one: rest of the file skipped", offset)
+	r.gapAt("no packet found after a damaged one: rest of the file skipped", offset)
 	r.next = r.window.size
 }
 
-// warnAt adds a warning about the packet at offset.
-func (r *Reader) warnAt(kind string, offset int64) {
-	r.w.Add(r.s.Path, kind, fmt.Sprintf("at offset %d", offset))
+// gapAt adds a warning about something that is missing from the packet at offset on.
+func (r *Reader) gapAt(kind string, offset int64) {
+	r.w.Gap(r.s.Path, kind, fmt.Sprintf("at offset %d", offset), 1)
 }
 
 // warnDamaged adds a warning about the packet at offset, which is left out.
 func (r *Reader) warnDamaged(kind string, offset int64) {
-	r.w.Damage(r.s.Path, "invalid packet skipped: "+kind, fmt.Sprintf("at offset %d", offset), 1)
+	r.w.Gap(r.s.Path, "invalid packet skipped: "+kind, fmt.Sprintf("at offset %d", offset), 1)
 	r.Damaged++
 }
 
-// abandonPacket skips the rest of the packet, because an event cannot be decoded. The last event of a packet that the file's end cuts is not whole, which is
-// no damage.
+// abandonPacket skips the rest of the packet, because an event cannot be decoded. So it is with the last event of a packet that the file's end cuts.
 func (r *Reader) abandonPacket() {
 	kind, details := "rest of the packet skipped: "+r.fault.kind, fmt.Sprintf("at offset %d, in the packet at offset %d", r.dataAt+int64(r.fault.pos/8), r.packet.Offset)
 	if r.packet.cut {
-		r.w.Add(r.s.Path, kind, details)
+		r.w.Add(r.s.Path, kind, details) // its gap is counted
 	} else {
-		r.w.Damage(r.s.Path, kind, details, 1)
+		r.w.Gap(r.s.Path, kind, details, 1)
 	}
 	r.Broken++
 	r.pos, r.readable = r.end, r.end
@@ -253,6 +252,11 @@ func (r *Reader) finish() error {
 		return io.EOF // for now
 	}
 	r.done = true
+	gap := func(n int64, kind string) {
+		if n > 0 {
+			r.w.Gap(r.s.Path, kind, "", n)
+		}
+	}
 	tell := func(n int64, kind, details string) {
 		if n > 0 {
 			r.w.AddN(r.s.Path, kind, details, n)
@@ -263,10 +267,10 @@ func (r *Reader) finish() error {
 		if r.window.err != nil {
 			kind = "file cannot be read to its end: " + r.window.err.Error()
 		}
-		r.w.Add(r.s.Path, kind, fmt.Sprintf("at offset %d of %d bytes", r.window.size, size))
+		r.w.Gap(r.s.Path, kind, fmt.Sprintf("at offset %d of %d bytes", r.window.size, size), 1)
 	}
-	tell(r.Discarded, "event discarded by the tracer", "")
-	tell(r.Lost, "packet lost by the tracer", "")
+	gap(r.Discarded, "event discarded by the tracer")
+	gap(r.Lost, "packet lost by the tracer")
 	tell(r.StepsBack, "stamp earlier than the one before", fmt.Sprintf("at offset %d; the largest step back is %d ns", r.firstStep, r.Largest))
 	tell(r.cut, "array element dropped", fmt.Sprintf("an event holds at most %d values", maxValues))
 	if r.noTimes {

@@ -242,7 +242,7 @@ func TestAFlippedBitInEventsCostsTheirPacketAndIsNamed(t *testing.T) {
 		if !slices.Equal(got, []uint64{0, 1, 4, 5}) {
 			t.Errorf("bit %d: %v", bit, got)
 		}
-		if lines := w.Lines(); len(lines) == 0 || !strings.Contains(lines[0], "wrong checksum") || !strings.Contains(lines[0], "at offset 72") || w.Damages() == "" {
+		if lines := w.Lines(); len(lines) == 0 || !strings.Contains(lines[0], "wrong checksum") || !strings.Contains(lines[0], "at offset 72") || w.Gaps() == "" {
 			t.Errorf("bit %d: %q", bit, lines)
 		}
 		if err := s.Close(); err != nil {

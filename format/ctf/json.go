@@ -65,7 +65,7 @@ func parseFragments(text, file string, w *trace.Warnings) (*Metadata, error) {
 		if broken++; broken > maxInvalid || !p.hasPreamble || what == "trace-class" || what == "clock-class" || p.allocated > maxAllocation {
 			return nil, err // all the rest depends on it
 		}
-		p.w.Add(file, "invalid metadata fragment skipped", strings.TrimPrefix(err.Error(), file+":"))
+		p.w.Gap(file, "invalid metadata fragment skipped", strings.TrimPrefix(err.Error(), file+":"), 1)
 	}
 	if !p.hasPreamble {
 		return nil, fmt.Errorf("%s: the first metadata fragment is not a preamble", file)

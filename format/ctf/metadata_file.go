@@ -81,14 +81,14 @@ func unpackMetadata(data []byte, order binary.ByteOrder, file string, w *trace.W
 			if first == nil {
 				first = fmt.Errorf("%s: metadata packet at offset %d: %w", file, at, err)
 			}
-			w.Add(file, "invalid metadata packet skipped", fmt.Sprintf("offset %d: %v", at, err))
+			w.Gap(file, "invalid metadata packet skipped", fmt.Sprintf("offset %d: %v", at, err), 1)
 			text.WriteString("\n" + string(rune(tornMark)) + "\n")
 			at = nextMetadataPacket(data, at+1, order)
 			continue
 		}
 		text.Write(content)
 		if size > len(data)-at {
-			w.Add(file, "metadata file ends within a packet", fmt.Sprintf("the packet at offset %d has %d bytes of %d", at, len(data)-at, size))
+			w.Gap(file, "metadata file ends within a packet", fmt.Sprintf("the packet at offset %d has %d bytes of %d", at, len(data)-at, size), 1)
 		}
 		at += min(size, len(data)-at)
 	}

@@ -193,11 +193,11 @@ func (r *Reader) packetLimit(p *Packet) int64 {
 			found = -1
 		}
 		if r.data = nil; found >= 0 {
-			r.warnAt("packet size reaches into the next packet: size ignored", p.Offset)
+			r.gapAt("packet size reaches into the next packet: size ignored", p.Offset)
 		}
 	}
 	if p.cut = torn && found < 0; p.cut {
-		r.warnAt("file ends within a packet: its complete events are used", p.Offset)
+		r.gapAt(EndsWithinPacket, p.Offset)
 	}
 	if gap := uint64(limit-p.Offset) * 8; p.Content > gap {
 		p.Content = gap

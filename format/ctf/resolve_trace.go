@@ -45,7 +45,7 @@ func (a *assembly) assemble() (*Metadata, error) {
 }
 
 func (a *assembly) skip(what string, err error) {
-	a.w.Add(a.file, "invalid "+what+" skipped", strings.TrimPrefix(err.Error(), a.file+":"))
+	a.w.Gap(a.file, "invalid "+what+" skipped", strings.TrimPrefix(err.Error(), a.file+":"), 1)
 }
 
 func (a *assembly) stream(s *streamDecl) (*StreamClass, error) {

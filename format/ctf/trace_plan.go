@@ -150,7 +150,7 @@ func (p *tracePlan) stream(number int, class *StreamClass, roles, plain *compile
 		plain.err = nil
 		ep := p.event(sp, &class.Events[k], plain)
 		if plain.err != nil {
-			w.Add(file, "event class skipped: "+plain.err.Error(), class.Events[k].Name)
+			w.Gap(file, "event class skipped: "+plain.err.Error(), class.Events[k].Name, 1)
 			continue
 		}
 		sp.add(ep)

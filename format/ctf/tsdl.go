@@ -191,7 +191,7 @@ func (p *tsdlParser) read() error {
 			p.firstSkipped = err
 		}
 		p.streams, p.events, p.clocks, p.env = kept.streams, kept.events, kept.clocks, kept.env
-		p.w.Add(p.file, "invalid declaration skipped", strings.TrimPrefix(err.Error(), p.file+":"))
+		p.w.Gap(p.file, "invalid declaration skipped", strings.TrimPrefix(err.Error(), p.file+":"), 1)
 		p.resume(start)
 	}
 }

@@ -116,12 +116,12 @@ func (s *source) end(err error) error {
 		return fmt.Errorf("%s: %w", s.path, err)
 	case errors.As(err, &damage):
 		if damage.Cut() {
-			s.w.Add(s.path, "cut short, what came before is used", damage.Error())
+			s.w.Gap(s.path, "cut short, what came before is used", damage.Error(), 1)
 		} else {
-			s.w.Damage(s.path, "damaged, what came before is used", damage.Error(), 1)
+			s.w.Gap(s.path, "damaged, what came before is used", damage.Error(), 1)
 		}
 	default:
-		s.w.Add(s.path, "cut short or damaged, what came before is used", fmt.Sprintf("after %d events: %v", s.events, err))
+		s.w.Gap(s.path, "cut short or damaged, what came before is used", fmt.Sprintf("after %d events: %v", s.events, err), 1)
 	}
 	return io.EOF
 }

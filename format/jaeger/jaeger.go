@@ -113,7 +113,7 @@ func (r *reader) answer(p *pull.Reader) error {
 		case "spans", "processes":
 			raw, err := p.Value(longest)
 			if err == pull.ErrLong {
-				r.w.Add(r.path, "traces left out: too many bytes", fmt.Sprintf("more than %d", longest))
+				r.w.Gap(r.path, "traces left out: too many bytes", fmt.Sprintf("more than %d", longest), 1)
 				return nil
 			}
 			if alone.Len() > 1 {
@@ -139,7 +139,7 @@ func (r *reader) traces(p *pull.Reader) error {
 		raw, err := p.Value(longest)
 		switch {
 		case err == pull.ErrLong:
-			r.w.Add(r.path, "traces left out: too many bytes", fmt.Sprintf("at offset %d, more than %d", at, longest))
+			r.w.Gap(r.path, "traces left out: too many bytes", fmt.Sprintf("at offset %d, more than %d", at, longest), 1)
 			return nil
 		case err == io.ErrUnexpectedEOF:
 			r.trace(raw, at)
@@ -148,7 +148,7 @@ func (r *reader) traces(p *pull.Reader) error {
 			return err
 		}
 		if r.trace(raw, at) != nil {
-			r.w.Add(r.path, "traces of broken JSON; their spans before the break are used", fmt.Sprintf("at offset %d", at))
+			r.w.Gap(r.path, "traces of broken JSON; their spans before the break are used", fmt.Sprintf("at offset %d", at), 1)
 		}
 		return nil
 	})
@@ -174,7 +174,7 @@ func (r *reader) trace(raw []byte, at int64) error {
 		if string(name) == "spans" {
 			pull.Elements(v, func(v []byte) bool {
 				if !r.span(v, rows) {
-					r.w.Add(r.path, "spans left out: broken, no time, or one out of range", fmt.Sprintf("of the trace at offset %d", at))
+					r.w.Gap(r.path, "spans left out: broken, no time, or one out of range", fmt.Sprintf("of the trace at offset %d", at), 1)
 				}
 				return true
 			})

@@ -152,7 +152,7 @@ func (r *reader) log(sp *spans.Span, raw []byte) {
 		return true
 	})
 	if !timed {
-		r.w.Add(r.path, "logs of spans left out: no time, or one out of range", "")
+		r.w.Gap(r.path, "logs of spans left out: no time, or one out of range", "", 1)
 		return
 	}
 	title := []byte("log")

@@ -89,7 +89,7 @@ func ReadWhole(path string, w *trace.Warnings) (*v1.TracesData, error) {
 	r.whole = func(raw []byte, at int64) {
 		var t traceJSON
 		if err := json.Unmarshal(raw, &t); err != nil {
-			w.Damage(path, "traces that cannot be written again, since their JSON is broken", fmt.Sprintf("at offset %d: %v", at, err), 1)
+			w.Gap(path, "traces that cannot be written again, since their JSON is broken", fmt.Sprintf("at offset %d: %v", at, err), 1)
 			return
 		}
 		for i := range t.Spans {

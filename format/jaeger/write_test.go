@@ -141,7 +141,7 @@ func TestValuesThatJaegerHasNoTypeForAreText(t *testing.T) {
 
 func TestTracesThatCannotBeReadWholeAreCountedAsDamage(t *testing.T) {
 	d, w := whole(t, []byte(strings.Replace(answer, `"operationName":"/api"`, `"operationName":7`, 1)))
-	if len(d.ResourceSpans) != 0 || w.Damages() == "" {
+	if len(d.ResourceSpans) != 0 || w.Gaps() == "" {
 		t.Errorf("%v, %q", d, w.Lines())
 	}
 }

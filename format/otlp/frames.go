@@ -153,6 +153,6 @@ func (r *reader) cut(err error, at int64) error {
 		r.skip("cut short, what came before is used", fmt.Sprintf("at offset %d", at))
 		return nil
 	}
-	r.w.Damage(r.path, "broken, what came before is used", fmt.Sprintf("at offset %d: %v", at, err), 1)
+	r.w.Gap(r.path, "broken, what came before is used", fmt.Sprintf("at offset %d: %v", at, err), 1)
 	return nil
 }

@@ -97,7 +97,7 @@ func (r *reader) answerStatus(p *pull.Reader) error {
 		return err
 	}
 	if text := string(raw); text == `"PARTIAL"` || text == "1" {
-		r.w.Damage(r.path, "Tempo returned only a part of the trace", fmt.Sprintf("at offset %d", at), 1)
+		r.w.Gap(r.path, "Tempo returned only a part of the trace", fmt.Sprintf("at offset %d", at), 1)
 	}
 	return nil
 }

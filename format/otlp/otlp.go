@@ -184,9 +184,9 @@ func read(s io.Reader, path string, w *trace.Warnings) (*File, error) {
 	var damage *stream.Damage
 	if errors.As(err, &damage) {
 		if damage.Cut() {
-			w.Add(path, "cut short, what came before is used", damage.Error())
+			w.Gap(path, "cut short, what came before is used", damage.Error(), 1)
 		} else {
-			w.Damage(path, "damaged, what came before is used", damage.Error(), 1)
+			w.Gap(path, "damaged, what came before is used", damage.Error(), 1)
 		}
 	} else if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -218,4 +218,4 @@ func (r *reader) read(s io.Reader) error {
 }
 
 // skip counts something that could not be used.
-func (r *reader) skip(what, place string) { r.w.Add(r.path, what, place) }
+func (r *reader) skip(what, place string) { r.w.Gap(r.path, what, place, 1) }

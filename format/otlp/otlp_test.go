@@ -272,7 +272,7 @@ func TestTempoAnswersAreRead(t *testing.T) {
 		if m := f.Marks(); len(m.Marks) != 2 || m.Marks[0].Key != key("eee19b7ec3c1b174", "request") {
 			t.Errorf("%s: %+v", x.name, m.Marks)
 		}
-		if got := w.Damages(); !strings.Contains(got, x.gap) || (got == "") != (x.gap == "") {
+		if got := w.Gaps(); !strings.Contains(got, x.gap) || (got == "") != (x.gap == "") {
 			t.Errorf("%s: %q", x.name, got)
 		}
 	}

@@ -27,7 +27,7 @@ func ReadWhole(path string, w *trace.Warnings) (*v1.TracesData, error) {
 	r := &reader{path: path, w: new(trace.Warnings), set: spans.NewSet(path)}
 	r.whole = func(rs *v1.ResourceSpans) { data.ResourceSpans = append(data.ResourceSpans, rs) }
 	r.broken = func(err error, at int64) {
-		w.Damage(path, "resources whose spans cannot be written again, since their JSON is broken", fmt.Sprintf("at offset %d: %v", at, err), 1)
+		w.Gap(path, "resources whose spans cannot be written again, since their JSON is broken", fmt.Sprintf("at offset %d: %v", at, err), 1)
 	}
 	return stream.ReadFile(path, func(s io.Reader) (*v1.TracesData, error) {
 		var damage *stream.Damage

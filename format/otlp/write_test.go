@@ -105,7 +105,7 @@ func TestWhatCannotBeReadWholeIsCountedAsDamage(t *testing.T) {
 	}
 	var w trace.Warnings
 	d, err := ReadWhole(path, &w)
-	if err != nil || len(d.ResourceSpans) != 1 || w.Damages() == "" {
+	if err != nil || len(d.ResourceSpans) != 1 || w.Gaps() == "" {
 		t.Errorf("%v, %v, %q", d, err, w.Lines())
 	}
 }

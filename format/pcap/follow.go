@@ -35,6 +35,7 @@ type Follower struct {
 	d           *Decoder
 	granularity trace.Granularity
 	closed      bool
+	complete    bool   // nothing more is written to the file
 	head        []byte // the beginning of what was read, at most HeadSize
 	checked     int64  // size when head was compared with the file's
 	first       int64  // where the first packet ends; 0 before it was read
@@ -305,6 +306,9 @@ func (f *Follower) Packets() int {
 	return f.r.number
 }
 
+// Complete says that nothing more is written to the file: a packet that is not whole at its end is a gap.
+func (f *Follower) Complete() { f.complete = true }
+
 // Close closes the file and reports what was wrong with packets, and what was left at its end, to the warnings.
 func (f *Follower) Close() error {
 	if f.closed {
@@ -318,7 +322,11 @@ func (f *Follower) Close() error {
 		case r.stuck != "":
 			r.tally.add(r.stuck, r.number, r.at)
 		case f.size > r.in.offset() && f.size == f.tried:
-			r.tally.add(cutPacket, r.number, r.in.offset())
+			if f.complete {
+				r.tally.add(cutPacket, r.number, r.in.offset())
+			} else { // its writer may go on: a warning, but no gap
+				r.tally.warn(cutPacket, place{r.number, r.in.offset()}.String())
+			}
 		}
 		r.tally.flush()
 	}

@@ -247,8 +247,11 @@ const (
 	damagedData = " data damaged or cut short; what came before is used"
 )
 
-// damages are the kinds that leave something out of a capture that was not cut: that one is whole up to where it ends.
-var damages = map[string]bool{badLength: true, badBlock: true, badVersion: true, tooMany: true, badContent: true, zeroHole: true}
+// gaps are the kinds that leave something out of a capture.
+var gaps = map[string]bool{
+	cutPacket: true, cutBlock: true, cutHeader: true, zeros: true, zeroHole: true,
+	badLength: true, badBlock: true, badVersion: true, tooMany: true, badContent: true, badStamp: true,
+}
 
 // stop ends the capture where fewer bytes are left than belong together: quietly at the end of the file if none are, with
 // a warning if it is cut there, with an error if it could not be read.

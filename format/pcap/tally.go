@@ -55,21 +55,16 @@ func (t *tally) warn(kind, details string) {
 	}
 }
 
-// compressed reports damage to compressed data, behind which nothing can be read. A file that was cut has lost nothing before its end.
+// compressed reports compressed data that are damaged or cut short, behind which nothing can be read.
 func (t *tally) compressed(damage *stream.Damage, place string) {
-	kind, details := damage.Compression+damagedData, fmt.Sprintf("%s: %v", place, damage)
-	if damage.Cut() {
-		t.w.Add(t.file, kind, details)
-	} else {
-		t.w.Damage(t.file, kind, details, 1)
-	}
+	t.w.Gap(t.file, damage.Compression+damagedData, fmt.Sprintf("%s: %v", place, damage), 1)
 }
 
 // flush reports what was counted.
 func (t *tally) flush() {
 	for _, c := range t.cases {
-		if damages[c.kind] {
-			t.w.Damage(t.file, c.kind, c.first.String(), c.count)
+		if gaps[c.kind] {
+			t.w.Gap(t.file, c.kind, c.first.String(), c.count)
 		} else {
 			t.w.AddN(t.file, c.kind, c.first.String(), c.count)
 		}

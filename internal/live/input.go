@@ -48,6 +48,7 @@ type input struct {
 
 	looked     bool        // once: what comes after that is new
 	forget     func(int64) // Input.Read; may be nil
+	complete   func() bool // Input.Ended; may be nil
 	there      bool        // the directory is
 	replaced   bool        // the trace was put in the place of another
 	began      bool
@@ -86,7 +87,7 @@ type followed interface {
 }
 
 func newInput(s *Session, in Input) *input {
-	x := &input{s: s, dir: in.Dir, name: in.Host, derived: in.Derived, looked: in.New, forget: in.Read, host: -1, number: -1, subs: make(map[subKey]int)}
+	x := &input{s: s, dir: in.Dir, name: in.Host, derived: in.Derived, looked: in.New, forget: in.Read, complete: in.Ended, host: -1, number: -1, subs: make(map[subKey]int)}
 	if followsCapture(in.Dir) {
 		x.capture = followCapture(in.Dir, s.warnings)
 	}
@@ -454,6 +455,9 @@ func (in *input) close() error {
 			}
 		}
 		in.parent.dropped.closed(filepath.Base(in.dir), droppedCounts{events: n}, false)
+	}
+	if in.capture != nil && in.complete != nil && in.complete() {
+		in.capture.Complete()
 	}
 	return in.follower.Close()
 }

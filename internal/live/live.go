@@ -36,6 +36,8 @@ type Input struct {
 	New     bool // all that is in it is new, whatever Options.FromEnd says
 	// Read, unless it is nil, is told now and then up to which byte a capture is not read again, but for its first pcap.HeadSize bytes.
 	Read func(bytes int64)
+	// Ended, unless it is nil, reports whether nothing more will be written to a capture.
+	Ended func() bool
 }
 
 // Options say what is followed, and how. Only Inputs is required.

@@ -190,7 +190,7 @@ func (o *Outcome) miss(misses []filter.Miss, w *trace.Warnings) {
 
 // setWarnings completes the outcome. Outputs that lack what was asked for by name, or what was damaged, are a broken promise.
 func (o *Outcome) setWarnings(w *trace.Warnings) {
-	if damage := w.Damages(); damage != "" {
+	if damage := w.Gaps(); damage != "" {
 		o.breakPromise(damage)
 	}
 	if len(o.absent) > 0 {

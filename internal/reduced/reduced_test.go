@@ -97,7 +97,7 @@ func TestWhatIsReadEqualsWhatWasWrittenInEveryField(t *testing.T) {
 		for i := range c.Interfaces {
 			c.Interfaces[i].Name = strings.ToValidUTF8(c.Interfaces[i].Name, "?")
 		}
-		warnings := []trace.Warning{{Subject: "a.pcap", Kind: "cut short", Count: 3, Damage: true}}
+		warnings := []trace.Warning{{Subject: "a.pcap", Kind: "cut short", Count: 3, Gap: true}}
 		in := bufio.NewReader(bytes.NewReader(append(written(t, c, warnings), "behind"...)))
 		got, said, err := Read(context.Background(), in, "web", nil)
 		if err != nil || !same(got, c) || !slices.Equal(said, warnings) {

@@ -18,16 +18,16 @@ func (r *Reader) Finish(path string, err error, w *trace.Warnings) error {
 	switch {
 	case errors.As(r.Err(), &damage):
 		if damage.Cut() {
-			w.Add(path, "cut short, what came before is used", damage.Error())
+			w.Gap(path, "cut short, what came before is used", damage.Error(), 1)
 		} else {
-			w.Damage(path, "damaged, what came before is used", damage.Error(), 1)
+			w.Gap(path, "damaged, what came before is used", damage.Error(), 1)
 		}
 	case r.Err() != nil:
 		return fmt.Errorf("%s: %w", path, r.Err())
 	case err == io.ErrUnexpectedEOF:
-		w.Add(path, "cut short, what came before is used", fmt.Sprintf("at offset %d", r.Offset()))
+		w.Gap(path, "cut short, what came before is used", fmt.Sprintf("at offset %d", r.Offset()), 1)
 	case err != nil:
-		w.Damage(path, "broken JSON, what came before is used", fmt.Sprintf("at offset %d", r.Offset()), 1)
+		w.Gap(path, "broken JSON, what came before is used", fmt.Sprintf("at offset %d", r.Offset()), 1)
 	}
 	return nil
 }

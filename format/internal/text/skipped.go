@@ -60,7 +60,7 @@ func (s *Skipped) First() (line int, reason error) {
 func (s *Skipped) Warn(file string, w *trace.Warnings) {
 	for _, reason := range s.sorted() {
 		c := s.reasons[reason]
-		w.AddN(file, "line skipped: "+reason.Error(), Place(file, c.First), c.Count)
+		w.Gap(file, "line skipped: "+reason.Error(), Place(file, c.First), c.Count)
 	}
 }
 

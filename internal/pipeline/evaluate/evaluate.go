@@ -98,7 +98,7 @@ func Run(ctx context.Context, traces []input.Trace, o Options) (*Evaluation, err
 			return nil, err
 		}
 	}
-	if damage := w.Damages(); damage != "" {
+	if damage := w.Gaps(); damage != "" {
 		result.Broken = append(result.Broken, damage)
 	}
 	result.Warnings = w.Lines()

@@ -24,8 +24,9 @@ type Copies struct {
 	read    map[string]int64  // by copy: where its hole ends
 	running sync.WaitGroup
 	mu      sync.Mutex
-	left    int     // pipes that have not ended
-	errs    []error // of the copying, other than those of ctx
+	left    int             // pipes that have not ended
+	ended   map[string]bool // copies of pipes that have
+	errs    []error         // of the copying, other than those of ctx
 }
 
 const (
@@ -48,7 +49,7 @@ func FollowPipes(ctx context.Context, args []string, dir *scratch.Dir, ended fun
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &Copies{of: make(map[string]string), read: make(map[string]int64), left: len(pipes)}
+	c := &Copies{of: make(map[string]string), read: make(map[string]int64), left: len(pipes), ended: make(map[string]bool)}
 	for path, to := range pipes {
 		c.of[to] = path
 		c.running.Go(func() {
@@ -56,7 +57,7 @@ func FollowPipes(ctx context.Context, args []string, dir *scratch.Dir, ended fun
 			if info, statErr := os.Stat(to); err == nil && statErr == nil && info.Size() < leastCapture {
 				err = fmt.Errorf("%s: ended after %d bytes, before the header of a capture", path, info.Size())
 			}
-			if left := c.end(ctx, err); ctx.Err() == nil {
+			if left := c.end(ctx, to, err); ctx.Err() == nil {
 				ended(path, left == 0 && len(pipes) == len(args))
 			}
 		})
@@ -64,10 +65,11 @@ func FollowPipes(ctx context.Context, args []string, dir *scratch.Dir, ended fun
 	return out, c, nil
 }
 
-// end notes that a pipe has ended, and returns how many are left.
-func (c *Copies) end(ctx context.Context, err error) (left int) {
+// end notes that the pipe of a copy has ended, and returns how many are left.
+func (c *Copies) end(ctx context.Context, file string, err error) (left int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.ended[file] = ctx.Err() == nil
 	if err != nil && ctx.Err() == nil {
 		c.errs = append(c.errs, err)
 	}
@@ -77,6 +79,13 @@ func (c *Copies) end(ctx context.Context, err error) (left int) {
 
 // Pipe returns the path of the pipe that a file is the copy of; "" if it is none.
 func (c *Copies) Pipe(file string) string { return c.of[file] }
+
+// Ended reports whether a file is the copy of a pipe that has ended: it grows no more.
+func (c *Copies) Ended(file string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended[file]
+}
 
 // Forget takes from the disk what was read of a copy, up to a byte, but for its first 64 KiB. It is called by one goroutine. Where the file
 // system has no holes, or the system is not Linux, the copy stays whole.
