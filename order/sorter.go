@@ -328,6 +328,9 @@ func (s *Sorter) follows(slot int32, h *heldEvent, f *flow) bool {
 	alike := s.options.Comparable == nil || s.options.Comparable(f.mapNumber, h.mapNumber)
 	if alike && h.bounded && f.bounded && h.high < f.low.Add(least) {
 		h.state |= violation
+		if s.stats.Excluded == nil {
+			s.stats.Excluded = &ExcludedMessage{From: int(f.host), To: int(h.host), Sent: f.time, Received: h.time, By: f.low.Add(least).Sub(h.high)}
+		}
 	}
 	// Where the instants that they were pushed with agree, the reason was moved, for another message.
 	if h.time < f.time.Add(least) && s.asks.ask(f.host, h.host, s.now) {

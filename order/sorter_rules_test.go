@@ -147,8 +147,12 @@ func TestATachyonIsMovedBehindItsReasonAndItsStreamWithIt(t *testing.T) {
 	if got[2].Time != clock.TimelineTime(105*ms) || !slices.Equal(asked, [][2]int{{1, 0}}) {
 		t.Errorf("shown at %v; asked %v", got[2].Time, asked)
 	}
-	if st := s.Stats(); st.Repaired != 1 || st.Violations != 1 || st.Moved != 1 || st.GreatestRepair != 5*ms || st.Asked != 1 {
+	st := s.Stats()
+	if st.Repaired != 1 || st.Violations != 1 || st.Moved != 1 || st.GreatestRepair != 5*ms || st.Asked != 1 {
 		t.Errorf("%+v", st)
+	}
+	if x := st.Excluded; x == nil || *x != (ExcludedMessage{From: 1, To: 0, Sent: clock.TimelineTime(104 * ms), Received: clock.TimelineTime(100 * ms), By: 5*ms - 10}) {
+		t.Errorf("excluded: %+v", x)
 	}
 }
 

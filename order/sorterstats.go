@@ -3,6 +3,8 @@ package order
 import (
 	"slices"
 	"time"
+
+	"meridian/clock"
 )
 
 // SorterStats is what a [Sorter] has done so far.
@@ -11,17 +13,25 @@ type SorterStats struct {
 	Emitted          int64 // events
 	Late             int64 // of these, noted as late
 	LateByHost       []int64
-	LateStreams      []LateStream // those with late events, as they came
-	Moved            int64        // events moved behind their predecessors
-	Repaired         int64        // tachyons, moved behind their reasons
-	Violations       int64        // of these, those that the bounds exclude
-	TimedOut         int64        // consequences emitted without their reason
-	Forced           int64        // events emitted before their time frame had passed, since memory was full
-	Asked            int64        // calls of Ask
+	LateStreams      []LateStream     // those with late events, as they came
+	Moved            int64            // events moved behind their predecessors
+	Repaired         int64            // tachyons, moved behind their reasons
+	Violations       int64            // of these, those that the bounds exclude
+	Excluded         *ExcludedMessage // the first of Violations; nil without
+	TimedOut         int64            // consequences emitted without their reason
+	Forced           int64            // events emitted before their time frame had passed, since memory was full
+	Asked            int64            // calls of Ask
 	Frame            time.Duration
 	GreatestLateness time.Duration // the greatest Behind of a late event
 	GreatestRepair   time.Duration
 	Latency          Latencies // from the instants of events to their emission
+}
+
+// ExcludedMessage is a message that was received before it was sent by the bounds of both ends, by less than its least delay at least.
+type ExcludedMessage struct {
+	From, To       int // hosts
+	Sent, Received clock.TimelineTime
+	By             time.Duration // at least
 }
 
 // LateStream counts the late events of a stream.
@@ -67,6 +77,9 @@ func (t *SorterStats) Add(o *SorterStats) {
 	t.Moved += o.Moved
 	t.Repaired += o.Repaired
 	t.Violations += o.Violations
+	if t.Excluded == nil {
+		t.Excluded = o.Excluded
+	}
 	t.TimedOut += o.TimedOut
 	t.Forced += o.Forced
 	t.Asked += o.Asked

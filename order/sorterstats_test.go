@@ -1,6 +1,7 @@
 package order
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"testing"
@@ -52,6 +53,10 @@ func TestStatsOfTwoSortersAddUp(t *testing.T) {
 		case "LateStreams":
 			if want := []LateStream{a.LateStreams[0], b.LateStreams[0]}; !slices.Equal(sum.LateStreams, want) {
 				t.Errorf("late streams %v, want %v", sum.LateStreams, want)
+			}
+		case "Excluded":
+			if sum.Excluded != cmp.Or(a.Excluded, b.Excluded) {
+				t.Errorf("excluded %v of %v and %v", sum.Excluded, a.Excluded, b.Excluded)
 			}
 		case "Latency":
 			if sum.Latency.Count() != a.Latency.Count()+b.Latency.Count() || sum.Latency.Max() != max(a.Latency.Max(), b.Latency.Max()) || sum.Latency.Quantile(0) != min(a.Latency.Quantile(0), b.Latency.Quantile(0)) {

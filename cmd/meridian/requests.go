@@ -97,6 +97,9 @@ func (f *requestFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if list.Contradiction != "" {
+		broken = append(broken, list.Contradiction)
+	}
 	if list.UpTo != 0 {
 		broken = append(broken, fmt.Sprintf("requests after %s are not listed: there are more than %d packets, or four times as many events of threads (--packets)",
 			time.Unix(0, int64(t.About().Origin)+list.UpTo).UTC().Format("2006-01-02 15:04:05.000000000"), f.packets))

@@ -158,7 +158,7 @@ func (f *tailFlags) follow(cmd *cobra.Command, r *liveRun, t live.TailOptions) e
 	if !f.quiet {
 		fmt.Fprintln(cmd.ErrOrStderr(), "meridian:", outcome.Summary())
 	}
-	return liveOutcome(outcome, &w)
+	return liveOutcome(outcome, &w, "")
 }
 
 // recordersOwn leaves out the readings of clocks that a recorder stores, five a second.
@@ -249,8 +249,9 @@ func nameInputs(inputs []live.Input) {
 	}
 }
 
-// liveOutcome turns what could not be kept into an error. w has the warnings of the inputs.
-func liveOutcome(o *live.Outcome, w *trace.Warnings) error {
+// liveOutcome turns what could not be kept into an error. w has the warnings of the inputs; contradiction is what
+// cannot be of the requests that were listed.
+func liveOutcome(o *live.Outcome, w *trace.Warnings, contradiction string) error {
 	broken := o.Lost.Reasons()
 	if gaps := w.Gaps(); gaps != "" && len(broken) == 0 { // else the counts say it
 		broken = append(broken, gaps)
@@ -273,6 +274,9 @@ func liveOutcome(o *live.Outcome, w *trace.Warnings) error {
 	broken = append(broken, o.Unbounded...)
 	if reversed := o.Reversed(); reversed != "" {
 		broken = append(broken, reversed)
+	}
+	if contradiction != "" {
+		broken = append(broken, contradiction)
 	}
 	if len(o.Set) > 0 {
 		broken = append(broken, "bounds that were shown before it was found that a clock was set, or is steered, may be wrong: "+o.SetText())

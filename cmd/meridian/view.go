@@ -162,6 +162,11 @@ func (f *viewFlags) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 		f.printWritten(cmd, pipeline.Written{Path: f.output, What: "the timeline as a web page in one file"})
+		if list, err := t.Requests(view.RequestQuery{Most: 1}); err != nil { // the file has them
+			return err
+		} else if list.Contradiction != "" {
+			broken = append(broken, list.Contradiction)
+		}
 		if len(broken) > 0 {
 			return &brokenPromise{strings.Join(broken, "; ")}
 		}

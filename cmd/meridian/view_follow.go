@@ -66,7 +66,7 @@ func (p *livePage) serve(ctx context.Context) error {
 	if !p.flags.quiet {
 		fmt.Fprintln(p.cmd.ErrOrStderr(), "meridian:", outcome.Summary())
 	}
-	return liveOutcome(outcome, p.warnings)
+	return liveOutcome(outcome, p.warnings, p.timeline.Contradiction())
 }
 
 // followTraces shows directories while they are recorded, until it is interrupted.

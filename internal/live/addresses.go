@@ -51,6 +51,14 @@ func (x *hostAddresses) replaced(in *input) {
 	}
 }
 
+// addressesOf returns the addresses of a host: those that matching found, which has those that were given or stated, or else these.
+func (p *packets) addressesOf(host string) []netip.Addr {
+	if list := p.learnt[host]; len(list) > 0 {
+		return list
+	}
+	return p.addresses.own(p.s.o.Addresses)[host]
+}
+
 // own returns the addresses that were given of each host and, of the others, those that recorders saw on one host alone.
 func (x *hostAddresses) own(given map[string][]netip.Addr) map[string][]netip.Addr {
 	if x.changed || x.made == nil {

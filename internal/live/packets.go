@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"net/netip"
 	"slices"
 
 	"meridian/clock"
@@ -33,9 +34,10 @@ type packets struct {
 	sources   []*packetSource     // in the order of the inputs
 	windows   [2]messageWindow
 	addresses hostAddresses
-	unseen    offline.Unseen // of the addresses that are given
-	at        int64          // how far the packets have come, ns: windows go by that, however fast or late they are read
-	next      int64          // when the next round is due, by Session.time
+	learnt    map[string][]netip.Addr // by host: its addresses, as matching last knew them
+	unseen    offline.Unseen          // of the addresses that are given
+	at        int64                   // how far the packets have come, ns: windows go by that, however fast or late they are read
+	next      int64                   // when the next round is due, by Session.time
 	rounds    uint32
 	withdrawn int64 // messages that were used and are not found any more
 	ends      messageEnds
@@ -98,7 +100,7 @@ const (
 )
 
 func newPackets(s *Session) *packets {
-	p := &packets{s: s, hosts: make(map[int]*packetHost), unseen: offline.NewUnseen(s.o.Addresses), ends: messageEnds{s: s}}
+	p := &packets{s: s, learnt: make(map[string][]netip.Addr), hosts: make(map[int]*packetHost), unseen: offline.NewUnseen(s.o.Addresses), ends: messageEnds{s: s}}
 	for i := range p.windows {
 		p.windows[i] = messageWindow{begun: -int64(i) * packetWindow, whole: true, used: make(map[messageKey]messageUse)}
 	}
@@ -309,6 +311,11 @@ func (p *packets) match(ctx context.Context, captures []*trace.Capture, reach ma
 	byName := make(map[string]*packetHost)
 	for h := range reach {
 		byName[h.in.name] = h
+	}
+	for i, list := range found.Addresses {
+		if name := found.Clocks[i].Name; len(list) > 0 && byName[name] != nil {
+			p.learnt[name] = list
+		}
 	}
 	p.rounds++
 	w := &p.windows[window]

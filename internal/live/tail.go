@@ -18,6 +18,7 @@ import (
 	"meridian/internal/filter"
 	"meridian/internal/pipeline/source"
 	"meridian/internal/pipeline/usage"
+	"meridian/internal/show"
 	"meridian/order"
 	"meridian/trace"
 )
@@ -87,6 +88,8 @@ type Outcome struct {
 	PassedOver string
 	// Assumes says what bounds rest on, and whose clocks may not keep it though no message contradicts it.
 	Assumes string
+
+	hosts []string // names, by their numbers
 }
 
 // Tail prints the events of the directories as they come, one on a line or into a ring, until ctx ends, which is no error.
@@ -177,7 +180,7 @@ func (p *printer) Step(s *Session) error {
 func (s *Session) Outcome() *Outcome {
 	s.conclude()
 	s.noteUnknown()
-	o := &Outcome{SorterStats: s.stats(), Ahead: s.ahead, Inverted: s.inverted, Lost: s.loss(), Set: s.set.told(), PassedOver: s.passedOver, Assumes: s.assumes(), Unbounded: s.bounding.told(s)}
+	o := &Outcome{SorterStats: s.stats(), Ahead: s.ahead, Inverted: s.inverted, Lost: s.loss(), Set: s.set.told(), PassedOver: s.passedOver, Assumes: s.assumes(), Unbounded: s.bounding.told(s), hosts: s.rows.Hosts}
 	component := -1
 	for _, in := range s.inputs {
 		if in.fault != nil {
@@ -221,12 +224,27 @@ func (s *Session) noteUnknown() {
 func (o *Outcome) Reversed() string {
 	var parts []string
 	if o.Violations > 0 {
-		parts = append(parts, fmt.Sprintf("%d messages were received before they were sent by the bounds of both ends: a bound or a stamp is wrong", o.Violations))
+		first := ""
+		if x := o.Excluded; x != nil {
+			first = fmt.Sprintf(", the first by at least %s: sent by %s at %s, received by %s at %s of the timeline", show.Duration(int64(x.By)), o.hostName(x.From), instantText(x.Sent), o.hostName(x.To), instantText(x.Received))
+		}
+		parts = append(parts, fmt.Sprintf("%d messages were received before they were sent by the bounds of both ends%s: a bound or a timestamp is wrong", o.Violations, first))
 	}
 	if o.Inverted > 0 {
 		parts = append(parts, fmt.Sprintf("%d messages are shown received before they were sent, though their bounds allow the true order", o.Inverted))
 	}
 	return strings.Join(parts, "; ")
+}
+
+func (o *Outcome) hostName(host int) string {
+	if host < 0 || host >= len(o.hosts) {
+		return fmt.Sprintf("host %d", host)
+	}
+	return o.hosts[host]
+}
+
+func instantText(t clock.TimelineTime) string {
+	return time.Unix(0, int64(t)).UTC().Format("2006-01-02T15:04:05.000000000Z")
 }
 
 // SetText names the clocks that were set.

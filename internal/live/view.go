@@ -318,6 +318,9 @@ func (p *pictures) report(s *Session) *view.Report {
 	}
 	for i, host := range s.rows.Hosts {
 		h := index.HostReport{Reference: host, Addresses: []string{}, Bound: s.boundText(i)}
+		for _, a := range s.packets.addressesOf(host) {
+			h.Addresses = append(h.Addresses, a.String())
+		}
 		for _, in := range s.inputs {
 			if in.host == i && !s.alone {
 				_, h.Component = maps.Map(in.number)

@@ -159,6 +159,9 @@ func newOutcome(o *Ordered, w *trace.Warnings) *Outcome {
 	for _, why := range o.absent {
 		out.breakPromise(why)
 	}
+	for _, why := range o.SelfCheck(w) {
+		out.breakPromise(why)
+	}
 	out.miss(o.misses, w)
 	return out
 }

@@ -121,7 +121,7 @@ func (r *Evaluation) describe(ctx context.Context, e *estimator, estimates []*es
 		if err != nil {
 			return err
 		}
-		r.Broken = described.Broken
+		r.Broken = append(described.Broken, described.SelfCheck(w)...)
 		for _, h := range r.Methods[0].Hosts {
 			if t := h.Truth; t != nil && t.Always != nil && !*t.Always {
 				r.Broken = append(r.Broken, fmt.Sprintf("the truth of %s lies outside of its bounds", h.Name))

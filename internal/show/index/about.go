@@ -164,6 +164,7 @@ type Histogram struct {
 type Event struct {
 	Event    int64          `json:"event"` // its number
 	At       int64          `json:"at"`
+	Late     int64          `json:"late,omitempty"`  // by how much it is shown later than it was, since later events came before it
 	Recorded clock.HostTime `json:"recorded,string"` // the stamp of its host's clock, ns since 1970
 	Row      int            `json:"row"`
 	Clock    int            `json:"clock"` // by which it came to the timeline; -1 for none

@@ -2,6 +2,7 @@ package index
 
 import (
 	"encoding/binary"
+	"math"
 
 	"github.com/klauspost/compress/s2"
 
@@ -15,6 +16,7 @@ import (
 //	flags b, at (signed, from the one before), row, class, clock+1,
 //	what the clock showed less the timeline's time (signed, from the one before of this clock),
 //	if there are bounds: time-low, high-time (signed, each from those of the one before of this clock),
+//	if it came late: by how much it is shown later than it was,
 //	how many bytes its values take
 const (
 	mostInBlock  = 256
@@ -27,7 +29,8 @@ const (
 	flowBit     = 4 // it is an end of a message
 	sendsBit    = 8 // and sends it
 	boundedBit  = 16
-	knownFlags  = 31
+	lateBit     = 32 // it came after later events
+	knownFlags  = 63
 	neverBefore = -1
 )
 
@@ -47,6 +50,7 @@ type head struct {
 	recorded   clock.HostTime // ns since 1970
 	below      int64
 	above      int64
+	late       int64 // by how much it is shown later than it was, ns
 	flags      uint8
 	valueBytes int
 }
@@ -135,6 +139,9 @@ func (b *blockBuilder) add(n int64, h *head, origin clock.TimelineTime, values [
 		x = binary.AppendVarint(x, h.below-c.below)
 		x = binary.AppendVarint(x, h.above-c.above)
 		c.below, c.above = h.below, h.above
+	}
+	if h.flags&lateBit != 0 {
+		x = binary.AppendUvarint(x, uint64(h.late))
 	}
 	before := len(b.values)
 	b.encoder.left = mostValues
@@ -237,9 +244,12 @@ func (r *blockReader) next() (number int64, h head, values decoder, ok bool, err
 		c.above += d.s()
 		h.below, h.above = c.below, c.above
 	}
+	if h.flags&lateBit != 0 {
+		h.late = int64(min(d.u(), math.MaxInt64))
+	}
 	h.valueBytes = d.length(len(r.values.b))
 	values = decoder{b: r.values.bytes(h.valueBytes)}
-	if d.bad || h.flags > knownFlags || h.at < 0 || h.at > far {
+	if d.bad || h.flags > knownFlags || h.at < 0 || h.at > far || h.late > far {
 		return 0, h, values, false, damaged("event %d cannot be read", number)
 	}
 	return number, h, values, true, nil

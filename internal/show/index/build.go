@@ -126,6 +126,10 @@ func (b *Builder) write(r *trace.TimelineEvent) error {
 	m := moment{event: b.events, at: at, time: clock.Sub(r.Time, b.origin), recorded: int64(r.Event.Time), slice: r.Slice, row: int32(n), host: int32(r.Host),
 		clock: int32(r.Map), class: uint32(r.Class), phase: r.Phase}
 	h := head{at: at, row: n, class: m.class, clock: r.Map, recorded: r.Event.Time, flags: uint8(r.Phase)}
+	if late := at - m.time; late > 0 {
+		h.late = min(late, far)
+		h.flags |= lateBit
+	}
 	b.events++
 	b.classes[r.Class].events++
 	b.hosts[r.Host]++

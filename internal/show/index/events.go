@@ -161,7 +161,7 @@ func (l *blockList) endOf(i int) int64 {
 }
 
 func newEvent(number int64, h *head) Event {
-	e := Event{Event: number, At: h.at, Recorded: h.recorded, Row: h.row, Clock: h.clock, Class: int(h.class),
+	e := Event{Event: number, At: h.at, Late: h.late, Recorded: h.recorded, Row: h.row, Clock: h.clock, Class: int(h.class),
 		Phase: [...]string{"instant", "begin", "end", "counter"}[h.flags&phaseBits]}
 	if h.flags&boundedBit != 0 {
 		low, high := h.at-h.below, h.at+h.above

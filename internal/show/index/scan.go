@@ -8,7 +8,8 @@ import (
 // Scanned is an event of [Index.Scan], valid until the next.
 type Scanned struct {
 	Event  int64
-	At     int64          // ns since the origin
+	At     int64          // ns since the origin: where it is shown
+	Own    int64          // when it happened, by its host's clock: before At where it came after later events
 	Stamp  clock.HostTime // of its host's clock
 	Row    int
 	Class  int
@@ -58,7 +59,7 @@ func scanOf(x eventSource, n int, from int64, wanted func(class int) bool, see f
 		if !want[h.class] {
 			return true, nil
 		}
-		s.Event, s.At, s.Stamp, s.Row, s.Class, s.Phase, s.coded = number, h.at, h.recorded, h.row, int(h.class), trace.Phase(h.flags&phaseBits), *values
+		s.Event, s.At, s.Own, s.Stamp, s.Row, s.Class, s.Phase, s.coded = number, h.at, h.at-h.late, h.recorded, h.row, int(h.class), trace.Phase(h.flags&phaseBits), *values
 		return true, see(&s)
 	})
 }

@@ -44,6 +44,8 @@ type causes struct {
 	mostOfThreads int           // events of threads; 0 stands for threadEvents each of these
 	upTo          int64         // the instant after which no packet was read, 0 if all were
 	first         int64         // event from which on requests are found
+	late          []lateEvent   // of slices, in order of their events
+	wrong         contradictions
 	lost          *Lost
 	traffic       map[[2]int]*arrivals // by the hosts of both ends
 	since         int64                // its instant, 0 if it is the first of all
@@ -81,10 +83,18 @@ func (c *causes) build(t causeSource) error {
 			if l.Kind != "slices" {
 				continue
 			}
-			err := t.Items(l.Lane, from, to, func(it *index.Item) { list = append(list, sliceOf(it, row, l.Depth)) })
+			// What came late is shown up to as much later.
+			err := t.Items(l.Lane, from, to+a.Late, func(it *index.Item) {
+				if s := c.sliceOf(it, row, l.Depth); s.Begin < to && s.End >= from || a.Late == 0 {
+					list = append(list, s)
+				}
+			})
 			c.err = cmp.Or(c.err, err)
 		}
 		return list
+	}
+	if err := c.readLate(); err != nil {
+		return err
 	}
 	w, err := readWires(t, a, m, c.first, cmp.Or(c.most, DefaultPackets), cmp.Or(c.mostOfThreads, threadEvents*cmp.Or(c.most, DefaultPackets)))
 	if err != nil {
@@ -105,6 +115,7 @@ func (c *causes) build(t causeSource) error {
 		return err
 	}
 	c.list = m.Requests()
+	c.check()
 	if err := c.name(); err != nil {
 		return err
 	}
@@ -238,8 +249,39 @@ func (c *causes) keyOf(r *cause.Request) groupKey {
 	return key
 }
 
-func sliceOf(it *index.Item, row, depth int) cause.Slice {
-	return cause.Slice{Begin: it.At, End: it.To, Row: row, Depth: depth, Class: it.Class, Event: it.Event, Last: it.Other}
+// sliceOf returns a slice at the instants at which it began and ended, which are before those at which it is shown where its events came late.
+func (c *causes) sliceOf(it *index.Item, row, depth int) cause.Slice {
+	s := cause.Slice{Begin: it.At, End: it.To, Row: row, Depth: depth, Class: it.Class, Event: it.Event, Last: it.Other}
+	if len(c.late) > 0 {
+		s.Begin = c.ownInstant(it.Event, s.Begin)
+		s.End = max(s.Begin, c.ownInstant(it.Other, s.End))
+	}
+	return s
+}
+
+// lateEvent is an event that came after later ones, and when it happened.
+type lateEvent struct{ event, own int64 }
+
+// readLate finds the events of slices that came late.
+func (c *causes) readLate() error {
+	if c.about.Late == 0 {
+		return nil
+	}
+	return c.of.Scan(c.first, func(int) bool { return true }, func(e *index.Scanned) error {
+		if e.Own != e.At && (e.Phase == trace.Begin || e.Phase == trace.End) {
+			c.late = append(c.late, lateEvent{e.Event, e.Own})
+		}
+		return nil
+	})
+}
+
+// ownInstant returns when an event happened that is shown at an instant.
+func (c *causes) ownInstant(event, shown int64) int64 {
+	i, late := slices.BinarySearchFunc(c.late, event, func(x lateEvent, event int64) int { return cmp.Compare(x.event, event) })
+	if !late {
+		return shown
+	}
+	return c.late[i].own
 }
 
 // ends finds the slices that messages begin or end, and the spans.
@@ -280,9 +322,9 @@ func (c *causes) ends() error {
 		l := &lanes[i]
 		return t.Items(l.lane, c.since, 1<<62, func(it *index.Item) {
 			if it.Event >= 0 && it.Event < a.Events && touched[it.Event] || it.Other >= 0 && it.Other < a.Events && touched[it.Other] {
-				ends[i].add(sliceOf(it, l.row, l.depth))
+				ends[i].add(c.sliceOf(it, l.row, l.depth))
 			} else if m.Spans.Has(it.Event) {
-				inner[i].add(sliceOf(it, l.row, l.depth))
+				inner[i].add(c.sliceOf(it, l.row, l.depth))
 			}
 		})
 	})
@@ -305,8 +347,11 @@ func (c *causes) name() error {
 				continue
 			}
 			var lane []cause.Slice // in order, and without overlaps
-			if err := t.Items(l.Lane, c.since, 1<<62, func(it *index.Item) { lane = append(lane, sliceOf(it, row, l.Depth)) }); err != nil {
+			if err := t.Items(l.Lane, c.since, 1<<62, func(it *index.Item) { lane = append(lane, c.sliceOf(it, row, l.Depth)) }); err != nil {
 				return err
+			}
+			if len(c.late) > 0 {
+				slices.SortStableFunc(lane, func(x, y cause.Slice) int { return cmp.Compare(x.Begin, y.Begin) })
 			}
 			for _, i := range list {
 				r := &c.list[i]

@@ -27,6 +27,8 @@ type Live struct {
 
 	making   sync.Mutex    // requests are found by one at a time
 	requests *liveRequests // nil: none were asked for lately
+
+	contradiction string // of requests that were listed
 }
 
 // picture is a view of the index with what is known beside it. It is closed when it was replaced and nobody reads it.

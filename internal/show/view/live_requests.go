@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -126,8 +127,23 @@ func (l *Live) Requests(q RequestQuery) (*RequestList, error) {
 	}
 	defer release()
 	list := r.requests(q)
+	l.noteContradiction(list.Contradiction)
 	l.read(func(p *picture) { list.Behind = max(0, p.view.About().Events-r.about.Events) })
 	return list, nil
+}
+
+// noteContradiction keeps the first one that requests were listed with.
+func (l *Live) noteContradiction(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.contradiction = cmp.Or(l.contradiction, text)
+}
+
+// Contradiction says that requests were listed that cannot be, and names two events; "" for none.
+func (l *Live) Contradiction() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.contradiction
 }
 
 // Path is as for a [Timeline]. The number of a request changes while the timeline grows.

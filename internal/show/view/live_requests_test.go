@@ -1,10 +1,12 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"time"
 
@@ -248,5 +250,67 @@ func TestThePathBetweenEventsWhoseOrderIsOpenIsOfferedBothWays(t *testing.T) {
 	}
 	if _, err := s.PathBetween(n-1, n-2); err == nil {
 		t.Error("the wrong way round there is a path")
+	}
+}
+
+// The traces of all hosts but one come a second late. Their events are shown late, but requests are about when they happened.
+func TestRequestsOfEventsThatCameLateHaveTheEventsOwnTimes(t *testing.T) {
+	const lag = 1e9
+	schema, events := indextest.ShopEvents(indextest.ShopRequests)
+	front := events[0].Host
+	late := slices.Clone(events)
+	slices.SortStableFunc(late, func(a, b trace.TimelineEvent) int {
+		came := func(e *trace.TimelineEvent) clock.TimelineTime {
+			if e.Host == front {
+				return e.Time
+			}
+			return clock.Add(e.Time, lag)
+		}
+		return cmp.Compare(came(&a), came(&b))
+	})
+	list := func(events []trace.TimelineEvent) (all []Request) {
+		x := indextest.Build(t, schema, "", nil, func(b *index.Builder) error {
+			for i := range events {
+				if err := b.Write(&events[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		timeline, err := NewTimeline(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer timeline.Close()
+		if events[0].Time != timeline.About().Origin {
+			t.Fatalf("origin %d, late %d", timeline.About().Origin, timeline.About().Late)
+		}
+		got, err := timeline.Requests(RequestQuery{Most: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range got.Requests {
+			path, err := timeline.PathOf(-1, r.Event, r.Last)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := int64(0)
+			for _, p := range path.Pieces {
+				sum += p.End - p.Begin
+			}
+			if sum != r.Total {
+				t.Errorf("a path of %d ns of a request of %d", sum, r.Total)
+			}
+			r.ID, r.Event, r.Last = 0, 0, 0 // they are numbered as they came
+			all = append(all, r)
+		}
+		slices.SortFunc(all, func(a, b Request) int {
+			return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Total, b.Total))
+		})
+		return all
+	}
+	want, got := list(events), list(late)
+	if len(want) == 0 || asJSON(t, got) != asJSON(t, want) {
+		t.Errorf("%d requests, want %d:\n%s\nwant\n%s", len(got), len(want), asJSON(t, got), asJSON(t, want))
 	}
 }

@@ -119,6 +119,7 @@ func (c *causes) between(from, to int64) (*Path, error) {
 			return nil, cmp.Or(err, wrong("path: there is no event %d", number))
 		}
 		ends[i] = list[0]
+		ends[i].At -= ends[i].Late // it did not happen later because it came late
 	}
 	a := c.about
 	first, last := &ends[0], &ends[1]

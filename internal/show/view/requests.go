@@ -55,13 +55,15 @@ type RequestList struct {
 	Count    int            `json:"count"`   // of all requests
 	Matched  int            `json:"matched"` // of those chosen
 	Requests []Request      `json:"requests"`
-	Groups   []RequestGroup `json:"groups"`           // of those chosen, the largest
-	Names    int            `json:"names"`            // how many groups there are
-	Lost     *Lost          `json:"lost,omitempty"`   // requests without a reply, which are not listed
-	None     string         `json:"none,omitempty"`   // why none are listed
-	UpTo     int64          `json:"upTo,omitempty"`   // where packets are too many: the instant after which none was read, ns since the origin
-	Since    int64          `json:"since,omitempty"`  // of a timeline that grows: the instant from which on requests are found, where that is not the first
-	Behind   int64          `json:"behind,omitempty"` // events that have come since the requests were found
+	Groups   []RequestGroup `json:"groups"`         // of those chosen, the largest
+	Names    int            `json:"names"`          // how many groups there are
+	Lost     *Lost          `json:"lost,omitempty"` // requests without a reply, which are not listed
+	None     string         `json:"none,omitempty"` // why none are listed
+	// Contradiction says that requests cannot be as they are listed, and names two events; "" for none.
+	Contradiction string `json:"contradiction,omitempty"`
+	UpTo          int64  `json:"upTo,omitempty"`   // where packets are too many: the instant after which none was read, ns since the origin
+	Since         int64  `json:"since,omitempty"`  // of a timeline that grows: the instant from which on requests are found, where that is not the first
+	Behind        int64  `json:"behind,omitempty"` // events that have come since the requests were found
 }
 
 // Lost is requests of HTTP for which nothing came back in what was recorded.
@@ -149,7 +151,7 @@ func (t *Timeline) Requests(q RequestQuery) (*RequestList, error) {
 func (c *causes) requests(q RequestQuery) *RequestList {
 	a := c.about
 	words := strings.Fields(strings.ToLower(q.Text))
-	out := &RequestList{Count: len(c.list), UpTo: c.upTo, Since: c.since, Lost: c.lost, Requests: []Request{}, Groups: []RequestGroup{}}
+	out := &RequestList{Count: len(c.list), Contradiction: c.contradictionText(), UpTo: c.upTo, Since: c.since, Lost: c.lost, Requests: []Request{}, Groups: []RequestGroup{}}
 	wanted := make([]bool, len(c.groups))
 	holds := func(key *groupKey, class int, name int32) bool {
 		return holdsAll(strings.ToLower(c.nameOf(a, class, name)+" "+a.Hosts[key.client].Name+" "+a.Hosts[key.server].Name+" "+c.model.Texts[key.peer]+" "+c.model.Texts[key.clientAddress]), words)

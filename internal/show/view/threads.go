@@ -1,6 +1,7 @@
 package view
 
 import (
+	"math"
 	"net/netip"
 	"slices"
 
@@ -17,6 +18,14 @@ type threadReader struct {
 	world   *thread.World
 	classes []threadClass
 	last    map[[2]int]switched // of each host and processor: a switch is on the rows of both threads and of the processor
+	latest  []int64             // of each host, the instant of its latest event
+}
+
+// advance puts an event that came late within its host at the instant of the host's latest one: a world takes the events of a host in the order
+// of its clock. One that is late for other hosts only keeps its instant.
+func (r *threadReader) advance(e *index.Scanned, host int) {
+	e.At = max(e.At, r.latest[host])
+	r.latest[host] = e.At
 }
 
 type switched struct{ at, from, to int64 }
@@ -63,7 +72,10 @@ var threadFields = map[threadKind][6]string{
 }
 
 func newThreadReader(t causeSource, a *index.About, m *cause.Model) *threadReader {
-	r := &threadReader{a: a, world: thread.NewWorld(len(a.Hosts), m), classes: make([]threadClass, len(a.Classes)), last: make(map[[2]int]switched)}
+	r := &threadReader{a: a, world: thread.NewWorld(len(a.Hosts), m), classes: make([]threadClass, len(a.Classes)), last: make(map[[2]int]switched), latest: make([]int64, len(a.Hosts))}
+	for h := range r.latest {
+		r.latest[h] = math.MinInt64
+	}
 	for i := range a.Classes {
 		fields := t.Fields(i)
 		at := func(name string) int {

@@ -157,15 +157,18 @@ func readWires(t causeSource, a *index.About, m *cause.Model, first int64, most,
 	wanted := func(class int) bool { return r.wants(class) || threads.wants(class) || ofMessages(class) }
 	err := t.Scan(first, wanted, func(e *index.Scanned) error {
 		host := a.Rows[e.Row].Host
+		shown := e.At
+		e.At = e.Own
 		if ofMessages(e.Class) {
 			w.ends = append(w.ends, markedEnd{e.Event, e.Stamp})
 			return nil
 		}
 		if threads.wants(e.Class) {
 			if leftOfThreads--; leftOfThreads < 0 {
-				w.upTo = max(e.At, 1)
+				w.upTo = max(shown, 1)
 				return errEnough
 			}
+			threads.advance(e, host)
 			return threads.read(e, host, w.set)
 		}
 		p, from, to, udp, ok, err := r.read(e, host)
@@ -173,7 +176,7 @@ func readWires(t causeSource, a *index.About, m *cause.Model, first int64, most,
 			return err
 		}
 		if left--; left < 0 {
-			w.upTo = max(e.At, 1)
+			w.upTo = max(shown, 1)
 			return errEnough
 		}
 		switch {
@@ -181,6 +184,8 @@ func readWires(t causeSource, a *index.About, m *cause.Model, first int64, most,
 			w.other(host, e.Stamp, from, to)
 		case r.classes[e.Class].kernel:
 			byKernel[host] = true
+			threads.advance(e, host)
+			p.At = e.At
 			return threads.packet(e, w.add(p, e.Stamp, from, to))
 		default:
 			captured = append(captured, capturedPacket{p, e.Stamp, from, to})
@@ -189,6 +194,9 @@ func readWires(t causeSource, a *index.About, m *cause.Model, first int64, most,
 	})
 	if err != nil && !errors.Is(err, errEnough) {
 		return nil, err
+	}
+	if a.Late > 0 {
+		slices.SortStableFunc(captured, func(x, y capturedPacket) int { return cmp.Compare(x.At, y.At) })
 	}
 	w.addCaptured(captured, byKernel, threads.world)
 	if w.set.Connections() == 0 && len(w.numbers) == 0 {

@@ -1,0 +1,73 @@
+package pipeline
+
+import (
+	"fmt"
+	"time"
+
+	"meridian/clock"
+	"meridian/internal/show"
+	"meridian/trace"
+)
+
+// SelfCheck holds a result against what cannot be, before anything of it is shown: the lower bound of a clock lies behind the upper one, or the estimate outside of them. It
+// returns what is so, a broken promise each. Of messages that were received before they were sent even at the ends of their bounds, w gets the two events of the worst one.
+func (a *Aligned) SelfCheck(w *trace.Warnings) (broken []string) {
+	if a.Solution == nil {
+		return nil
+	}
+	if a.Report != nil {
+		broken = crossedBounds(a.Report.Hosts)
+	}
+	if a.Solution.Quality.Contradicting > 0 {
+		if x, ok := worstContradiction(&a.Problem, a.Solution.Maps); ok {
+			from, to := &a.Clocks[x.from], &a.Clocks[x.to]
+			w.Add("", fmt.Sprintf("of the messages that the bounds exclude the worst left %s at %s and came to %s at %s, each by its own clock: by the bounds it came at least %s before it left",
+				from.Name, stampText(x.Sent), to.Name, stampText(x.Received), show.Duration(x.by)), "")
+		}
+	}
+	return broken
+}
+
+// crossedBounds names the first place of each host where low, estimate and high are not in this order.
+func crossedBounds(hosts []show.Host) (broken []string) {
+	for i := range hosts {
+		for _, k := range hosts[i].Map {
+			if k.LowNs != nil && *k.LowNs > k.TimelineNs || k.HighNs != nil && *k.HighNs < k.TimelineNs || k.LowNs != nil && k.HighNs != nil && *k.LowNs > *k.HighNs {
+				broken = append(broken, fmt.Sprintf("the bounds of %s contradict themselves at %s of its time: this is a fault of Meridian, please report it", hosts[i].Name, stampText(k.HostNs)))
+				break
+			}
+		}
+	}
+	return broken
+}
+
+// contradiction is a message that the bounds of its clocks exclude.
+type contradiction struct {
+	trace.Message
+	from, to int
+	by       int64 // at least, ns
+}
+
+// worstContradiction finds the message that came the longest before it left, at the latest that its receiver's bounds allow and the earliest that its sender's do.
+func worstContradiction(p *trace.Problem, maps []clock.Map) (worst contradiction, ok bool) {
+	for i := range p.Channels {
+		c := &p.Channels[i]
+		if len(maps[c.From].Low) == 0 || len(maps[c.To].High) == 0 {
+			continue
+		}
+		low, high := clock.NewCursor(maps[c.From].Low), clock.NewCursor(maps[c.To].High)
+		step := max(p.Clocks[c.To].Granularity, 1)
+		for _, m := range c.Messages {
+			by := clock.Sub(low.Rounded(m.Sent, clock.Down), high.Rounded(clock.Add(m.Received, step), clock.Up))
+			if by > max(worst.by, 1) {
+				worst, ok = contradiction{m, c.From, c.To, by}, true
+			}
+		}
+	}
+	return worst, ok
+}
+
+// stampText writes a timestamp of a host's clock.
+func stampText(t clock.HostTime) string {
+	return time.Unix(0, int64(t)).UTC().Format("2006-01-02T15:04:05.000000000Z")
+}
