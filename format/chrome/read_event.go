@@ -17,7 +17,9 @@ type event struct {
 	name, cat           []byte
 	pid, tid            []byte // raw: numbers mostly, but PyTorch has text
 	id, scope, instant  []byte
-	local               bool // the id is the process's own
+	local               bool   // the id is the process's own
+	bind                []byte // the number of a flow that begins or ends at the event itself
+	flowOut, flowIn     bool
 	args                []byte
 	ts                  clock.HostTime
 	dur                 int64
@@ -74,6 +76,12 @@ func (e *event) parse(raw []byte) error {
 			})
 		case "scope":
 			e.scope = e.text(v)
+		case "bind_id":
+			e.bind = e.text(v)
+		case "flow_out":
+			e.flowOut = string(v) == "true"
+		case "flow_in":
+			e.flowIn = string(v) == "true"
 		case "s":
 			e.instant = e.text(v)
 		case "args":
@@ -101,6 +109,23 @@ func (r *reader) add(raw []byte, at int64) error {
 		}
 		return nil
 	}
+	first := r.b.Len()
+	if err := r.place(at); err != nil {
+		return err
+	}
+	// A slice that only ends here has no item of its own.
+	if len(e.bind) > 0 && (e.flowOut || e.flowIn) && r.b.Len() > first && bindable(e.phase) {
+		r.flows.bind(r, first)
+	}
+	return nil
+}
+
+// bindable reports whether an event of a phase may be an end of a flow that it names by bind_id: ends of flows are themselves, and counters are no events.
+func bindable(phase byte) bool { return phase != 's' && phase != 't' && phase != 'f' && phase != 'C' }
+
+// place adds the items of an event that has a time.
+func (r *reader) place(at int64) error {
+	e := &r.event
 	switch e.phase {
 	case 'B':
 		r.begin()

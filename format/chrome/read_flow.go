@@ -28,16 +28,7 @@ type flowEnd struct {
 // add takes note of the end of a flow that is an item.
 func (f *flows) add(r *reader, item int) {
 	e := &r.event
-	key := string(e.cat) + "\x00" + string(e.name)
-	kind, known := f.index[key]
-	if !known {
-		if f.index == nil {
-			f.index = make(map[string]int)
-		}
-		kind = len(f.kinds)
-		f.index[key] = kind
-		f.kinds = append(f.kinds, flowKind{string(e.cat), string(e.name)})
-	}
+	kind := f.kind(string(e.cat), string(e.name))
 	id := string(e.id)
 	if e.local {
 		id = string(e.pid) + "\x00" + id
@@ -45,6 +36,31 @@ func (f *flows) add(r *reader, item int) {
 		id += "\x00" + string(e.scope)
 	}
 	f.ends = append(f.ends, flowEnd{int32(kind), int32(item), id, e.phase == 's'})
+}
+
+// kind returns the number of a kind of flows.
+func (f *flows) kind(cat, name string) int {
+	key := cat + "\x00" + name
+	kind, known := f.index[key]
+	if !known {
+		if f.index == nil {
+			f.index = make(map[string]int)
+		}
+		kind = len(f.kinds)
+		f.index[key] = kind
+		f.kinds = append(f.kinds, flowKind{cat, name})
+	}
+	return kind
+}
+
+// bound is the kind of flows that events name themselves: bind_id with flow_out where it leaves, flow_in where it comes to, both on its way.
+// Such a number is unique whatever the events are called.
+const bound = "bind_id"
+
+// bind takes note of the end of a flow at an item that the event is: the beginning of a slice, or an instant.
+func (f *flows) bind(r *reader, item int) {
+	e := &r.event
+	f.ends = append(f.ends, flowEnd{int32(f.kind("", bound)), int32(item), string(e.bind), !e.flowIn})
 }
 
 // finish gives the ends their numbers, and marks those of kinds that mostly have one end here.

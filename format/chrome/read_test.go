@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -193,6 +194,44 @@ func TestFlowsAreMarksOnlyWhereTheirOtherEndsAreElsewhere(t *testing.T) {
 	}
 	if len(seen) != 4 {
 		t.Errorf("%d flows", len(seen))
+	}
+}
+
+func TestFlowsThatEventsNameThemselvesAreMarksToo(t *testing.T) {
+	event := func(ph, name, more string, ts int) string {
+		return fmt.Sprintf(`{"ph":%q,"cat":%q,"name":%q,"ts":%d,"pid":1,"tid":1,%s}`, ph, "of "+name, name, ts, more)
+	}
+	f, warnings, err := parse("[" + strings.Join([]string{
+		event("X", "call", `"dur":5,"bind_id":"0xa","flow_out":true`, 1),
+		event("B", "serve", `"bind_id":"0xb","flow_in":true`, 2), event("E", "serve", `"bind_id":"0xc","flow_out":true`, 3),
+		event("X", "pass", `"dur":1,"bind_id":"0xd","flow_in":true,"flow_out":true`, 4),
+		event("X", "plain", `"dur":1,"bind_id":"0xe"`, 5), event("i", "tick", `"bind_id":"0xf","flow_out":true`, 6),
+	}, ",") + "]")
+	if err != nil || len(warnings) != 0 {
+		t.Fatal(err, warnings)
+	}
+	key := func(id string) trace.Key { return trace.KeyOf("flow", "", "bind_id", id) }
+	want := []trace.Mark{{Time: 1000, Key: key("0xa"), Stream: 1, Role: trace.Sends}, {Time: 2000, Key: key("0xb"), Stream: 1, Role: trace.Receives},
+		{Time: 4000, Key: key("0xd"), Stream: 1, Role: trace.Receives}, {Time: 6000, Key: key("0xf"), Stream: 1, Role: trace.Sends}}
+	if got := f.Marks().Marks; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	// Within a file they join slices of different names.
+	f, _, err = parse("[" + event("X", "call", `"dur":5,"bind_id":"0xa","flow_out":true`, 1) + "," + event("X", "serve", `"dur":1,"bind_id":"0xa","flow_in":true`, 3) + "]")
+	if err != nil || len(f.Marks().Marks) != 0 {
+		t.Fatal(err, f.Marks().Marks)
+	}
+	var roles []trace.Role
+	flows := make(map[uint64]bool)
+	s := f.Events()
+	for e := (trace.Event{}); s.Next(&e) == nil; {
+		if e.Phase == trace.Begin {
+			roles = append(roles, e.Role)
+			flows[e.Flow] = true
+		}
+	}
+	if !slices.Equal(roles, []trace.Role{trace.Sends, trace.Receives}) || len(flows) != 1 || flows[0] {
+		t.Errorf("roles %v, flows %v", roles, flows)
 	}
 }
 
