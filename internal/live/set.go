@@ -117,7 +117,11 @@ func (s *Session) noteSet(maps *alignlive.Maps, since int64) {
 			if names := s.names(c.Clock); len(names) > 0 {
 				s.set.add(names)
 				s.doubtful(c, "set", names, doubtGuard)
-				s.warnings.Add(names[0], "its clock was set, or did not keep the assumption"+wrong, "by about "+show.Duration(c.By))
+				what := "its clock was set, or did not keep the assumption"
+				if show.IsCounterWrap(c.By) {
+					what = "its timestamps, or those of a host that it talks to, jump by " + show.CounterWrap
+				}
+				s.warnings.Add(names[0], what+wrong, "by about "+show.Duration(c.By))
 			}
 		case alignlive.Unnamed:
 			delete(s.set.open, c.Doubt)

@@ -186,6 +186,11 @@ func (f *findings) warnOfSegments() {
 			}
 		}
 		back := int64(highest - c.Packets.At(at).Time)
+		if show.IsCounterWrap(back) {
+			f.warnings.Add(c.File, "timestamps go backwards by "+show.CounterWrap, fmt.Sprintf("by %.6f s at packet %d", float64(back)/1e9, at+1))
+			f.breakPromise(fmt.Sprintf("the timestamps of %s wrap during the capture: a 32-bit counter of microseconds", c.Host))
+			continue
+		}
 		f.warnings.Add(c.File, "stamps go backwards: the clock was set during the capture",
 			fmt.Sprintf("by %.6f s at packet %d", float64(back)/1e9, at+1))
 		f.breakPromise(fmt.Sprintf("the clock of %s was set during the capture", c.Host))

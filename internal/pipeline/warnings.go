@@ -153,12 +153,26 @@ func (f *findings) warnOfSteps() {
 		if x.Other >= 0 {
 			how += fmt.Sprintf(" (or that of %s the other way)", f.Clocks[x.Other].Name)
 		}
+		if show.IsCounterWrap(x.By) {
+			warnOfWrap(f, &x)
+			continue
+		}
 		f.warnings.Add(f.Clocks[x.Clock].Name, fmt.Sprintf("its clock was set by %+.6f s%s at %s s of its time; aligned in pieces",
 			float64(x.By)/1e9, how, seconds(int64(x.At))), "")
 	}
 	if n := f.Solution.Outliers; n > 0 {
 		f.warnings.Add("alignment", fmt.Sprintf("%d messages left out: they contradict all others", n), "")
 	}
+}
+
+// warnOfWrap names the clock whose timestamps are a counter that wraps. Alignment may have found the jump in the clock of a host that it talks to.
+func warnOfWrap(f *findings, x *align.Step) {
+	k := &f.Clocks[x.Clock]
+	kind := "its timestamps, or those of a host that it talks to, jump"
+	if show.IsCounter(int64(k.First), int64(k.Last)) {
+		kind = "its timestamps jump"
+	}
+	f.warnings.Add(k.Name, fmt.Sprintf("%s by %+.6f s at %s s of its time, %s; aligned in pieces", kind, float64(x.By)/1e9, seconds(int64(x.At)), show.CounterWrap), "")
 }
 
 // seconds writes an instant as lists of messages have it.

@@ -218,7 +218,11 @@ func (r *Report) changes(out *strings.Builder) {
 			fmt.Fprintf(out, "and %s of clocks\n", counted(int64(len(r.Steps)-i), "more step"))
 			break
 		}
-		fmt.Fprintf(out, "%s's clock was set by %s at %s of its own time\n", printable(x.Host), change(x.ByNs), instant(x.AtNs))
+		what := "clock was set"
+		if IsCounterWrap(x.ByNs) {
+			what = "timestamps, or those of a host that it talks to, wrap"
+		}
+		fmt.Fprintf(out, "%s's %s by %s at %s of its own time\n", printable(x.Host), what, change(x.ByNs), instant(x.AtNs))
 	}
 	for i, x := range r.Routes {
 		if i == mostChanges {
