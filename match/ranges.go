@@ -6,7 +6,16 @@ import (
 	"meridian/trace"
 )
 
-// A range received is the message of the one segment that sent its last byte. Segments that carry the same bytes are told
+// A range received is the message of the one segment that sent its last byte, where one segment sent all of it. Where the receiver
+// merged several segments (GRO, LRO), its timestamp may be that of the first of them, when the last was not even sent: an adapter
+// stamps each frame as it comes in, and the first frame's timestamp becomes that of the merged one. So a merged range is the message of
+// the segment that sent its first byte, unless the capture's timestamps are known to be taken after merging
+// ([trace.Capture.WholeStamps]).
+//
+//	sent      |-- t1 --|-- t2 --|-- t3 --|
+//	received  |------------ t ----------|        t1 before t; t3 before t only if t is that of the whole
+//
+// Segments that carry the same bytes are told
 // apart by the sender's timestamp, where it ticked between them, and by the IPv4 identification, which Linux and others
 // count up with every packet of a connection. A divided super-segment takes one identification per part:
 //
@@ -32,6 +41,7 @@ type segmentMatcher struct {
 	parts       []part
 	up, down    *half
 	numbered    bool // segments have identifications
+	wholeStamps bool // the receiver's, see trace.Capture.WholeStamps
 	opening     []part
 	openingLost census
 }
@@ -66,6 +76,7 @@ func (m *segmentMatcher) matchBy(f *finding) bool {
 	m.opening, m.openingLost = m.opening[:0], census{}
 	up, down := m.up.segments, m.down.segments
 	var cu, cd cover
+	var firstUp, firstDown cover // of the first bytes of merged ranges
 	for i := range down {
 		if i%stretch == stretch-1 {
 			trace.TouchedIn(m.down.memory, 2*stretch*int(unsafe.Sizeof(segment{})))
@@ -84,6 +95,17 @@ func (m *segmentMatcher) matchBy(f *finding) bool {
 			f.census.add(sent, received)
 			m.offerCovering(up[:at+1], s, f)
 			continue
+		}
+		if up[at].start > s.start && !m.wholeStamps { // the receiver merged several segments
+			sent, at = firstUp.find(up, s.start, s)
+			received, _ = firstDown.find(down, s.start, s)
+			if sent != 1 || received != 1 {
+				f.census.add(sent, max(received, 1))
+				if sent > 0 {
+					f.dropped += int64(s.copies)
+				}
+				continue
+			}
 		}
 		o := &up[at]
 		if size, divided := partSize(o, s); divided {

@@ -70,6 +70,7 @@ func (m *tcpMatcher) match(u *conversation, out *collector) {
 		k := kind{from: from, to: to, of: kindData, protocol: protocolTCP, ids: kept}
 		out.offer(k, func(f *finding) {
 			f.unbroken = up.unbroken.whole()
+			m.segments.wholeStamps = to.WholeStamps
 			m.segments.match(up, down, f)
 		})
 		k.of, k.ids = kindOpening, false

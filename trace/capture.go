@@ -17,6 +17,7 @@ type Capture struct {
 	StampSum    uint64      // of the stamps of its file, modulo 1<<64: a later reading of the file tells by it whether that was changed
 	Frames      FrameChunks // nil where the file can only be read from its beginning
 	Whole       bool        // its source counts what it misses, and missed nothing
+	WholeStamps bool        // a frame that the receiver merged (GRO) was stamped after its last byte came, as kernels do; adapters stamp the first byte
 	Granularity int64       // step of the stamps in ns: of the file's resolution, or of the coarser grid that all stamps are on
 	Retimed     []Retimed   // the Untimed packets whose frames have other timestamps, in order
 	Blocks      []FileBlock // what its file holds beside packets, in order; nil where the file is not read again

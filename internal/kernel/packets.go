@@ -96,7 +96,7 @@ type Reducer struct {
 
 // NewReducer returns a reducer of a host's trace. File is the subject of warnings.
 func NewReducer(host, file string) *Reducer {
-	return &Reducer{capture: &trace.Capture{Host: host, File: file}, flows: trace.NewFlowTable()}
+	return &Reducer{capture: &trace.Capture{Host: host, File: file, WholeStamps: true}, flows: trace.NewFlowTable()}
 }
 
 // Add takes the event that src brought last, of which the reducer must see all. Events of other kinds cost a look at their class.
