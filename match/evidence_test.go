@@ -63,7 +63,7 @@ func TestTheHigherTimeToLiveIsNearerToTheSender(t *testing.T) {
 			{[]trace.Packet{p(0, 0), p(0, 64)}, []trace.Packet{p(0, 63)}, 1}, {[]trace.Packet{p(0, 0)}, []trace.Packet{p(0, 63)}, 0}, {[]trace.Packet{p(0, 64)}, []trace.Packet{p(0, 0)}, 0},
 			{[]trace.Packet{p(0, 64), p(1, 60)}, []trace.Packet{p(0, 64), p(1, 61)}, 1}, {nil, []trace.Packet{p(0, 63)}, 0}, {[]trace.Packet{p(1, 70), p(0, 64)}, []trace.Packet{p(1, 1), p(0, 65)}, -1},
 		} {
-			if got := hops(seen(t, swapped, c.a, c.b)); got != c.want {
+			if got, _ := hops(seen(t, swapped, c.a, c.b)); got != c.want {
 				t.Errorf("swapped %v: %v and %v: %d, want %d", swapped, c.a, c.b, got, c.want)
 			}
 		}

@@ -23,10 +23,15 @@ import (
 //	learnt     the addresses and the link-layer addresses of conversations decided so far
 //	pools      round trips again, of all conversations between two addresses together (pool.go)
 //	own        the captures' own link-layer addresses (mac.go)
+//
+// Hops and round trips prove a direction only where packets go from one capture to the other. So they say nothing of what goes
+// to many (groups.go), of packets that pass both captures in one order both ways, and of connections whose ends are elsewhere
+// (taps.go).
 type orientation struct {
 	indexes []*index
 	names   []string
 	given   map[netip.Addr]int // host of an address that the user named
+	named   []bool             // hosts of which the user named an address
 	// learnt holds, per pair of captures, on whose side what is behind an address lies: votes for a less votes for b.
 	learnt map[sideKey]int
 	own    []map[netip.Addr]bool // addresses that belong to each host itself
@@ -63,11 +68,11 @@ func keysOf(u *conversation, d int) []sideKey {
 
 func newOrientation(indexes []*index, names []string, o Options) *orientation {
 	r := &orientation{indexes: indexes, names: names, given: make(map[netip.Addr]int), learnt: make(map[sideKey]int), met: make(map[*index]bool)}
-	r.own = make([]map[netip.Addr]bool, len(names))
+	r.own, r.named = make([]map[netip.Addr]bool, len(names)), make([]bool, len(names))
 	for i, name := range names {
 		r.own[i] = make(map[netip.Addr]bool)
 		for _, a := range o.Addresses[name] {
-			r.given[a.Unmap()] = i
+			r.given[a.Unmap()], r.named[i] = i, true
 			r.own[i][a.Unmap()] = true
 		}
 	}
@@ -85,7 +90,9 @@ type evidence struct {
 	group     bool // sameHost, but of what any host may hear: both received what went to many
 	shared    int  // packets that both saw, as far as was looked
 	flagged   bool // nothing but direction flags says near
-	contested bool // hops or round trips contradict the flags
+	contested bool // hops or round trips contradict the flags, or each other
+	timed     bool // nothing but round trips says near
+	foreign   bool // the addresses of both hosts are given, and neither end has one of them
 }
 
 // decide sets the near end of every conversation, and says which could not be decided.
@@ -98,6 +105,7 @@ func (r *orientation) decide(ctx context.Context, conversations []conversation, 
 		return err
 	}
 	distrustFlags(conversations, found)
+	distrustTaps(conversations, found)
 	for i := range conversations {
 		conversations[i].near = found[i].near
 		r.learn(&conversations[i])
@@ -106,10 +114,11 @@ func (r *orientation) decide(ctx context.Context, conversations []conversation, 
 		}
 	}
 	same := r.sameHosts(conversations, found, w)
-	open := func(i int) bool {
+	undecided := func(i int) bool {
 		u := &conversations[i]
 		return u.near == 0 && !found[i].sameHost && !same[[2]*index{u.a, u.b}]
 	}
+	open := func(i int) bool { return undecided(i) && !found[i].group && !found[i].elsewhere() }
 	for i := range conversations {
 		if open(i) {
 			conversations[i].near = r.fromLearnt(&conversations[i])
@@ -117,17 +126,29 @@ func (r *orientation) decide(ctx context.Context, conversations []conversation, 
 	}
 	r.fromPools(conversations, func(i int) bool { return open(i) && found[i].shared > 0 && !found[i].contested })
 	for i := range conversations {
+		if u := &conversations[i]; open(i) {
+			if u.near = r.fromLearnt(u); u.near == 0 && !found[i].contested {
+				u.near = r.fromMAC(u)
+			}
+		}
+	}
+	for i := range conversations {
+		if !found[i].group {
+			r.claim(&conversations[i])
+		}
+	}
+	for i := range conversations {
 		u := &conversations[i]
-		if !open(i) {
+		if !undecided(i) {
 			continue
 		}
-		if u.near = r.fromLearnt(u); u.near == 0 && !found[i].contested {
-			u.near = r.fromMAC(u)
+		if found[i].group {
+			u.near = r.ofGroup(u)
 		}
 		if u.near == 0 && found[i].shared > 0 {
 			packets := int64(min(len(u.members(true)), len(u.members(false))))
 			r.undecided += packets
-			w.AddN("", "packets left out of matching: nothing tells which host sent them; name an address with --address HOST=IP",
+			w.AddN("", "packets left out of matching: "+found[i].whyOpen(),
 				fmt.Sprintf("%s in %s and %s", u.a.Flows[u.flowA].String(), u.a.File, u.b.File), packets)
 		}
 	}
@@ -135,6 +156,21 @@ func (r *orientation) decide(ctx context.Context, conversations []conversation, 
 		r.claim(&conversations[i])
 	}
 	return nil
+}
+
+// elsewhere reports whether the captures seem to be taken between the hosts of a conversation, not at them.
+func (e *evidence) elsewhere() bool { return e.contested && (e.timed || e.foreign) }
+
+// whyOpen says why no sender was found.
+func (e *evidence) whyOpen() string {
+	switch {
+	case e.group:
+		return "they went to a group, and nothing tells that either host sent them; name the sender's address with --address HOST=IP"
+	case e.elsewhere():
+		return "both captures seem to be taken between the hosts that sent and received them, so which saw them first is unknown; " +
+			"if not, name the hosts' addresses with --address HOST=IP"
+	}
+	return "nothing tells which host sent them; name an address with --address HOST=IP"
 }
 
 // examine weighs a conversation's own evidence.
@@ -145,7 +181,16 @@ func (r *orientation) examine(u *conversation) evidence {
 	flagsA, flagsB := flagsOf(u.a, u.flowA, 0), flagsOf(u.b, u.flowB, u.otherDirection(0))
 	seen := senderSide(u)
 	e := evidence{shared: seen.shared}
-	nearer, trips := hops(u), seen.first
+	nearer, ring := hops(u)
+	if d, toMany := u.wayToMany(); toMany {
+		e.byFlagsOfGroup(u, d, nearer, seen.together)
+		return e
+	}
+	e.foreign = r.foreign(u)
+	if ring {
+		seen.first, seen.lean, seen.sure = 0, 0, 0
+	}
+	trips := seen.first
 	if seen.weak {
 		trips = 0 // hops are no chance
 	}
@@ -158,31 +203,24 @@ func (r *orientation) examine(u *conversation) evidence {
 			e.near = seen.first
 		}
 	case flagsA != 0 && flagsA == flagsB, seen.together && flagsA*flagsB == 0:
-		e.sameHost, e.group = true, flagsA <= 0 && flagsB <= 0 && u.toMany()
+		e.sameHost = true
 	case flagsA != flagsB:
 		flags := sign(flagsA - flagsB)
 		if trips == -flags && seen.sure != trips {
 			trips = 0
 		}
 		e.byFlags(flags, nearer, trips)
+	case ring:
+		e.contested, e.foreign = true, true
 	case trips != 0:
-		e.near = trips
+		e.near, e.timed = trips, nearer == 0
+		e.contested = nearer == -trips && e.foreign
 	default:
 		if e.near = nearer; e.near == 0 {
-			e.near = seen.first
+			e.near, e.timed = seen.first, seen.first != 0
 		}
 	}
 	return e
-}
-
-// toMany reports whether one end of a conversation is a group or all hosts of a network: its packets reach hosts beside each other at once.
-func (u *conversation) toMany() bool {
-	for d := range 2 {
-		if at, _ := u.sender(d); at.IsMulticast() || at == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
-			return true
-		}
-	}
-	return false
 }
 
 // byFlags decides by what direction flags say, and hops and round trips if they are not 0. A host that forwards receives a packet
@@ -273,18 +311,24 @@ func flagsOf(x *index, flow, d int) int {
 	return 0
 }
 
-// hops compares the times to live of direction 0, or else of direction 1. Those of different headers say nothing.
-func hops(u *conversation) int {
+// hops compares the times to live of both directions. Those of different headers say nothing. Ring says that both directions
+// passed one capture before the other, so neither capture is at an end of the conversation.
+func hops(u *conversation) (near int, ring bool) {
 	if u.a.Flows[u.flowA].Tunnel != u.b.Flows[u.flowB].Tunnel {
-		return 0
+		return 0, false
 	}
-	return firstWay(func(d int) int {
+	nearer := func(d int) int {
 		a, b := ttl(u.a, u.flowA, d), ttl(u.b, u.flowB, u.otherDirection(d))
 		if a == 0 || b == 0 {
 			return 0
 		}
 		return sign(int(a) - int(b))
-	})
+	}
+	there, back := nearer(0), nearer(1)
+	if there != 0 && there == back {
+		return 0, true
+	}
+	return firstWay(nearer), false
 }
 
 func ttl(x *index, flow, d int) uint8 {

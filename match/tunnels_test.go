@@ -208,11 +208,11 @@ func TestHopsOfDifferentHeadersAreNotCompared(t *testing.T) {
 	a, b := newIndex(w.captures[0], 0, nil), newIndex(w.captures[1], 1, nil)
 	a.Packets.At(0).TTL, b.Packets.At(0).TTL = 62, 64
 	u := &conversation{a: a, b: b}
-	if got := hops(u); got != 0 {
+	if got, _ := hops(u); got != 0 {
 		t.Error(got)
 	}
 	b.Flows[0].Tunnel = a.Flows[0].Tunnel
-	if got := hops(u); got != -1 {
+	if got, _ := hops(u); got != -1 {
 		t.Error(got)
 	}
 }

@@ -18,18 +18,22 @@ func refuted(k, n int) bool {
 	if k <= 0 || float64(k) <= maxFalse*float64(n) {
 		return false
 	}
+	return binomialTail(n, k, maxFalse) < maxError
+}
+
+// binomialTail returns P(Bin(n, p) >= k), for k above the mean.
+func binomialTail(n, k int, p float64) (tail float64) {
 	logChoose := func(i int) float64 {
 		a, _ := math.Lgamma(float64(n + 1))
 		b, _ := math.Lgamma(float64(i + 1))
 		c, _ := math.Lgamma(float64(n - i + 1))
 		return a - b - c
 	}
-	term := math.Exp(logChoose(k) + float64(k)*math.Log(maxFalse) + float64(n-k)*math.Log(1-maxFalse))
-	tail := 0.0
+	term := math.Exp(logChoose(k) + float64(k)*math.Log(p) + float64(n-k)*math.Log(1-p))
 	// From k on, which is above the mean, each term is less than the one before, and soon far less.
 	for i := k; i <= n && term > tail*1e-9; i++ {
 		tail += term
-		term *= float64(n-i) / float64(i+1) * maxFalse / (1 - maxFalse)
+		term *= float64(n-i) / float64(i+1) * p / (1 - p)
 	}
-	return tail < maxError
+	return tail
 }
