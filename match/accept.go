@@ -86,13 +86,15 @@ func (c *census) unitOr(usual unit) unit {
 // addMessages takes the messages of what was refused out of the links, puts those of keys with several copies into them, and counts
 // what is dropped.
 func addMessages(findings []*finding) (tally Tally) {
-	var unsure, ambiguous atomic.Int64
+	var unsure, ambiguous, unplaced atomic.Int64
 	eachEnds(findings, func(between []*finding) {
 		refused := make(map[*link][]*finding)
 		for _, f := range between {
-			if f.from < f.to && (!f.accepted || f.unit != unit{1, 1} || f.singles != nil) {
+			if f.from < f.to && (!f.accepted || f.unit != unit{1, 1} || f.singles != nil || f.follows != nil) {
 				refused[f.link] = append(refused[f.link], f)
-				unsure.Add(int64(f.to - f.from))
+				misplaced := f.misplaced()
+				unplaced.Add(misplaced)
+				unsure.Add(int64(f.to-f.from) - misplaced)
 			}
 		}
 		for l, drop := range refused {
@@ -105,5 +107,5 @@ func addMessages(findings []*finding) (tally Tally) {
 			}
 		}
 	})
-	return Tally{Unsure: unsure.Load(), Ambiguous: ambiguous.Load()}
+	return Tally{Unsure: unsure.Load(), Ambiguous: ambiguous.Load(), Unplaced: unplaced.Load()}
 }

@@ -199,6 +199,7 @@ func matchConversations(ctx context.Context, conversations []conversation, m tra
 		found = append(found, batches[i].found...)
 	}
 	accept(found)
+	placeByFounders(found)
 	tally := addMessages(found)
 	for _, l := range links {
 		tally.Messages += int64(l.length())

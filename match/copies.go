@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"meridian/clock"
-	"meridian/trace"
 )
 
 // Copies are packets that nothing in a capture tells apart: an application sends a datagram again, a peer repeats a
@@ -246,6 +245,8 @@ type finding struct {
 	numbers  numbering
 	singles  *deviationSpan // deviations that candidates may have, nil for any
 	apart    *deviationSpan // deviations that tell copies apart, nil if they do not
+	certain  bool           // its packets cannot repeat
+	follows  founders       // what cannot repeat between the hosts, where its packets can; else nil
 }
 
 // restart takes back what was offered so far.
@@ -405,21 +406,22 @@ func (f *finding) addSeveral(s *several) (dropped int64) {
 	}
 	if from, to := f.kind.from.Whole, f.kind.to.Whole; from && to && s.count[0] == s.count[1] && f.of == kindAck {
 		// Both ends saw all copies. The network may have reordered them: none was received before as many were sent.
-		f.link.add(trace.Message{Sent: s.first(0), Received: s.first(1)})
+		added := f.put(0, 0, s)
 		if s.count[0] > 1 {
-			f.link.add(trace.Message{Sent: s.last(0), Received: s.last(1)})
+			added += f.put(int(s.count[0])-1, int(s.count[1])-1, s)
+		}
+		if added == 0 {
+			return int64(s.received)
 		}
 		return max(0, int64(s.received)-2)
 	}
 	if f.once && s.count[0] == 1 && !s.mixed && (f.singles == nil || f.path.distance(f.singles, s.first(0), s.first(1)) == 0) {
-		f.link.add(trace.Message{Sent: s.first(0), Received: s.first(1)})
-		return 0
+		return int64(s.received) * (1 - f.put(0, 0, s))
 	}
 	if !f.accepted || !f.whole(s) || f.singles != nil && f.path.distance(f.singles, s.first(0), s.first(1)) > 0 {
 		return int64(s.received)
 	}
-	f.link.add(trace.Message{Sent: s.first(0), Received: s.first(1)})
-	return 0
+	return int64(s.received) * (1 - f.put(0, 0, s))
 }
 
 // whole reports whether each end saw of a key as many copies as of everything, and soon one after the other.

@@ -34,7 +34,7 @@ func TestDatagramsAreMatchedByContentAndRepeatsLeftOut(t *testing.T) {
 				w.answered(clock.HostTime(1_000_000_000+int64(i)*100_000_000), p)
 			}
 			for i := range int64(3) { // TCP between the two, to learn the sides from
-				w.pass(i%2 == 0, protocolTCP, trace.Packet{Time: clock.HostTime(5_000_000_000 + i*60_000), Kind: trace.TCP, Seq: uint32(i), Ack: 7, Flags: trace.ACK}, 20_000)
+				w.pass(i%2 == 0, protocolTCP, trace.Packet{Time: clock.HostTime(5_000_000_000 + i*60_000), Kind: trace.TCP, Seq: uint32(i), Ack: 7, TSVal: uint32(i + 1), Flags: trace.ACK}, 20_000)
 			}
 			ab, ba, r, _ := w.match(t, Options{})
 			w.check(t, ab, ba)

@@ -56,7 +56,7 @@ func TestPacketsWithOtherIdentificationsAreTheSameWhereTheNetworkRewritesThem(t 
 		for i := range n {
 			for _, fromA := range []bool{true, false} {
 				at := now + 50_000
-				p := trace.Packet{Time: now, Kind: trace.TCP, Flags: trace.ACK, Seq: 500 + uint32(i), Ack: 500 + uint32(i), Length: 1, ID: uint16(30 + i), From: trace.Sent}
+				p := trace.Packet{Time: now, Kind: trace.TCP, Flags: trace.ACK, Seq: 500 + 2*uint32(i), Ack: 500 + 2*uint32(i), Length: 2, ID: uint16(30 + i), From: trace.Sent}
 				from, to := addrA, addrB
 				w.left[at] = now
 				if !fromA {

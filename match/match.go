@@ -8,12 +8,14 @@
 //	tunnels             packets that one capture saw inside a tunnel and the other outside, or in another
 //	orient              which capture is nearer to the sender: addresses given, direction flags, round trips,
 //	                    TTL, MAC, addresses learnt elsewhere
+//	groups, taps        where hops and round trips prove no direction
 //	pool                the same, asked of all conversations between two addresses together
 //	tcp                 for every received byte range, the one segment that sent its last byte; pure
 //	                    acknowledgements one to one
 //	datagram            UDP, QUIC, ICMP and the rest by content, addresses aside
 //	copies              what may be used of flows in which nothing tells one packet from another
 //	paths               which copies delays tell apart
+//	founders            packets that cannot repeat, which all others must fit
 //	unaddressed         TCP packets of which a kernel tracer recorded neither addresses nor ports
 //	opening             of those, SYNs whose answers were matched
 //	addressed           the same between such a capture and one with addresses
@@ -22,7 +24,7 @@
 //
 // A message is a byte range, not a packet: a sender's super-segment (TSO) arrives as many packets or as other
 // super-segments (GRO), and for every range received the send of its last byte happened before, however it was
-// divided:
+// divided; of its first byte, where the receiver merged it and may have stamped the first part (ranges.go):
 //
 //	sent      |--------- 64 KiB, at t --------|--------- ...
 //	received  |--1448--|--1448--|--2896--| ...          each gives: t before its own stamp
@@ -100,6 +102,7 @@ type Tally struct {
 	Messages   int64
 	Ambiguous  int64 // packets received that could be one of several
 	Unsure     int64 // packets received whose flow repeats packets while both captures miss some (copies.go)
+	Unplaced   int64 // packets that may repeat and do not fit those that cannot (founders.go), or there are none of these
 	Unoriented int64 // packets of conversations whose sender is unknown, as many as the capture with fewer of them has
 }
 
@@ -107,6 +110,7 @@ func (t *Tally) add(o Tally) {
 	t.Messages += o.Messages
 	t.Ambiguous += o.Ambiguous
 	t.Unsure += o.Unsure
+	t.Unplaced += o.Unplaced
 }
 
 // Match finds the messages between captures of different hosts. Captures with the same Host share a clock. Warnings, which
@@ -162,6 +166,10 @@ func Match(ctx context.Context, captures []*trace.Capture, o Options, w *trace.W
 	if tally.Unsure > 0 {
 		w.AddN("", "packets left out of matching: their flows repeat packets and both captures miss some, so that a copy may be unseen; "+
 			"capture without losses (tcpdump -B 65536, a shorter -s, a filter)", "", tally.Unsure)
+	}
+	if tally.Unplaced > 0 {
+		w.AddN("", "packets left out of matching: equal ones may be sent at other times (the same bytes, no identifications), and no packets that cannot repeat "+
+			"show that both captures hold the same ones", "", tally.Unplaced)
 	}
 	tally.Unoriented = orientation.undecided
 	r := &Result{Tally: tally}

@@ -53,7 +53,7 @@ func TestSenderIsToldByFlagsTTLAndAddresses(t *testing.T) {
 		{"the receiver's address given", func(*trace.Packet, bool) {}, Options{Addresses: map[string][]netip.Addr{"b": {addrB.Addr}}}, nil, 10},
 		{"addresses learnt from other traffic", func(*trace.Packet, bool) {}, Options{}, func(w *world) {
 			for i := range int64(6) {
-				w.pass(i%2 == 0, 132, trace.Packet{Time: clock.HostTime(3_000_000_000 + i*60_000), Kind: trace.Datagram, Length: 3, Digest: uint32(i + 1), ID: 5}, 20_000)
+				w.pass(i%2 == 0, 132, trace.Packet{Time: clock.HostTime(3_000_000_000 + i*60_000), Kind: trace.Datagram, Length: 3, Digest: uint32(i + 1), ID: uint16(5 + i)}, 20_000)
 			}
 		}, 13},
 	} {
@@ -80,7 +80,7 @@ func TestHopsOutweighRoundTripsWithinTheStepsOfStamps(t *testing.T) {
 	w := newWorld(3_000_000_000)
 	w.a.Granularity, w.b.Granularity = 1_000_000, 1
 	for i, atA := range []clock.HostTime{1_000_000_000, 1_000_000_000} {
-		p := trace.Packet{Kind: trace.Datagram, Length: 3, Digest: uint32(i + 1), ID: 5}
+		p := trace.Packet{Kind: trace.Datagram, Length: 3, Digest: uint32(i + 1), ID: uint16(5 + i)}
 		from, to := addrA, addrB
 		if i == 1 {
 			from, to = addrB, addrA

@@ -385,9 +385,15 @@ func (p *path) separate(f *finding, s *deviationSpan) (n, nearest float64) {
 	return n, nearest
 }
 
-// likely reports whether a candidate may be used.
+// likely reports whether a candidate of a finding that some are taken out of may be used.
 func (f *finding) likely(m trace.Message) bool {
-	return f.accepted && f.singles != nil && f.path.distance(f.singles, m.Sent, m.Received) == 0
+	if !f.accepted || !f.fits(m) {
+		return false
+	}
+	if f.singles == nil {
+		return f.unit == unit{1, 1}
+	}
+	return f.path.distance(f.singles, m.Sent, m.Received) == 0
 }
 
 // addApart adds the messages of a key with several copies that deviations tell apart, and returns how many they are.
@@ -411,8 +417,8 @@ func (f *finding) addApart(k *several) (added int64) {
 				n = 2
 			}
 		}
-		if n == 1 {
-			f.link.add(trace.Message{Sent: sent, Received: of})
+		if m := (trace.Message{Sent: sent, Received: of}); n == 1 && f.fits(m) {
+			f.link.add(m)
 			added++
 		}
 	}

@@ -33,6 +33,9 @@ const (
 	// capture whose second clock too few packets show. None is sure where two clocks, or one that was set, seem to have
 	// stamped a capture.
 	minSure = 8
+	// maxFineStep is the greatest sum of two captures' steps at which round trips within it tell anything, ns. Hosts beside each other are
+	// some 20 us apart: by coarser timestamps they seem to see every packet at once, as one host's captures do.
+	maxFineStep = 20_000
 )
 
 // roundTrip is two packets that follow each other and go opposite ways.
@@ -146,6 +149,8 @@ func compare(common []commonPacket, split span, step int64) rttVote {
 		}
 		agrees := slices.Contains(signs[i-1:i+1], t.vote) && !slices.Contains(signs[i-1:i+1], -t.vote)
 		switch {
+		case small && step > maxFineStep:
+			// Cutting timestamps makes a sign of its own: two packets within a step seem to be at once.
 		case split.side(t.both, t.drift()) != 0:
 			alone.add(t.vote)
 			standing.add(t.vote)
@@ -159,12 +164,15 @@ func compare(common []commonPacket, split span, step int64) rttVote {
 	// On one host both are equal but for the steps of the stamps, which fall to either side; between two hosts, however
 	// quick the link, they fall to one.
 	even := 3*min(all.forA, all.forB) >= max(all.forA, all.forB)
-	s.together = s.pairs > 0 && 10*near >= 9*s.pairs && even || s.pairs == 0 && len(common) >= minCommon && sameStamps(common)
+	s.together = step <= maxFineStep && (s.pairs > 0 && 10*near >= 9*s.pairs && even || s.pairs == 0 && len(common) >= minCommon && sameStamps(common))
 	if s.together {
 		return s
 	}
 	s.first = standing.winner()
 	s.few = !refuted(max(standing.forA, standing.forB), standing.votes)
+	if s.few && step > maxFineStep {
+		s.first = 0 // few of many votes stand out of such steps: one false timestamp could be all of them
+	}
 	s.weak = s.few || near == s.votes || alone.winner() != s.first
 	if near < s.pairs {
 		s.lean = all.winner()

@@ -63,31 +63,63 @@ func (m *tcpMatcher) match(u *conversation, out *collector) {
 	defer m.rooms.end()
 	m.load(u)
 	m.segments.rooms, m.seen.memory = &m.rooms, m.rooms.memory
+	certain := m.cannotRepeat(u)
 	keptIDs := m.judgeIDs(u)
 	for d := range 2 {
 		up, down, from, to := m.way(u, d)
 		kept := keptIDs[d]
 		k := kind{from: from, to: to, of: kindData, protocol: protocolTCP, ids: kept}
 		out.offer(k, func(f *finding) {
+			f.certain = certain
 			f.unbroken = up.unbroken.whole()
 			m.segments.wholeStamps = to.WholeStamps
 			m.segments.match(up, down, f)
 		})
 		k.of, k.ids = kindOpening, false
-		out.offer(k, m.segments.offerOpening)
+		out.offer(k, func(f *finding) {
+			f.certain = certain
+			m.segments.offerOpening(f)
+		})
 		k.of = kindAck
 		for _, h := range []*half{up, down} {
 			h.unnumbered = kept && slices.Contains(h.ids, 0)
 		}
 		if up.unnumbered || down.unnumbered {
-			out.offer(k, func(f *finding) { m.joinAcknowledgements(up, down, f, false) })
+			out.offer(k, func(f *finding) {
+				f.certain = certain
+				m.joinAcknowledgements(up, down, f, false)
+			})
 		}
 		k.ids = kept
 		out.offer(k, func(f *finding) {
+			f.certain = certain
 			f.unbroken = up.unbroken.whole()
 			m.joinAcknowledgements(up, down, f, kept)
 		})
 	}
+}
+
+// cannotRepeat reports whether the packets that both captures hold of a connection are not those of an idle one, which are the same for
+// hours (keepalives): both captures hold its SYN, or the same bytes, or its packets have timestamps.
+func (m *tcpMatcher) cannotRepeat(u *conversation) bool {
+	if u.connA.stamped && u.connB.stamped {
+		return true
+	}
+	for d := range 2 {
+		e := u.otherDirection(d)
+		if u.connA.known[d] && u.connB.known[e] {
+			return true
+		}
+		a, b := m.a[d].segments, m.b[e].segments
+		if len(a) == 0 || len(b) == 0 {
+			continue
+		}
+		// A keepalive may have one byte.
+		if min(a[len(a)-1].reach, b[len(b)-1].reach)-max(a[0].start, b[0].start) > 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // way returns the halves of a's direction d and their captures, the sender's first.
