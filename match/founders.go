@@ -29,6 +29,9 @@ const (
 	minDistinct = 4
 	minChanging = 16
 	alikeShare  = 0.1
+	// minShort is how many packets of flows of a kind that are too short to show that their content changes found together: nobody asks so many
+	// services of one host from ports of their own, but a resolver takes a port for each question.
+	minShort = 100
 	// minVaried is from how many packets on a flow's own identifications count, and not all of its host's.
 	minVaried = 4
 	// maxFounders is about how many founders are kept for each direction between two hosts, foundersOfKnot how many are taken together.
@@ -70,15 +73,21 @@ func (f *finding) founds(all *numbering) bool {
 	return f.ids && f.numbers.varies(0.5)
 }
 
-// changes reports whether the content of a finding's packets changes from packet to packet.
-func (f *finding) changes() bool {
+// content counts the different packets of flows, and those that are alike.
+type content struct{ keys, alike float64 }
+
+func (f *finding) content() content {
 	if f.protocol == protocolICMP || f.protocol == protocolICMPv6 {
-		return false
+		return content{}
 	}
-	keys := f.census.sum(func(int, int) bool { return true })
-	alike := f.census.sum(func(i, j int) bool { return i > f.unit.sent || j > f.unit.received })
-	return keys >= minDistinct && alike <= alikeShare*keys
+	return content{
+		keys:  f.census.sum(func(int, int) bool { return true }),
+		alike: f.census.sum(func(i, j int) bool { return i > f.unit.sent || j > f.unit.received }),
+	}
 }
+
+// changes reports whether content changes from packet to packet, as so many packets or more show.
+func (c content) changes(least float64) bool { return c.keys >= least && c.alike <= alikeShare*c.keys }
 
 const protocolICMP, protocolICMPv6 = 1, 58
 
@@ -142,18 +151,30 @@ func placeByFounders(findings []*finding) {
 		}
 	}
 	maps.Copy(numbers, single)
-	changing := make(map[[2]int]int)   // packets of flows whose content changes, by host, the lower first
+	changing := make(map[[2]int]int) // packets of flows whose content changes, by host, the lower first
+	short := make(map[kind]content)  // of the flows that are too short to show it
+	for _, f := range findings {
+		n := f.candidates()
+		if n == 0 || f.founds(numbers[f.hosts()]) {
+			continue
+		}
+		switch c := f.content(); {
+		case c.changes(minDistinct):
+			changing[f.ends()] += n
+		case c.keys < minDistinct:
+			all := short[f.kind]
+			short[f.kind] = content{all.keys + c.keys, all.alike + c.alike}
+		}
+	}
 	candidates := make(map[[2]int]int) // founders, by sending and receiving host
 	var founding, following []*finding
 	for _, f := range findings {
-		if n := f.to - f.from + len(f.several); n > 0 && !f.founds(numbers[f.hosts()]) && f.changes() {
-			changing[f.ends()] += n
-		}
-	}
-	for _, f := range findings {
-		switch n := f.to - f.from + len(f.several); {
+		c := f.content()
+		switch n := f.candidates(); {
 		case n == 0:
-		case f.founds(numbers[f.hosts()]), changing[f.ends()] >= minChanging && f.changes():
+		case f.founds(numbers[f.hosts()]),
+			c.changes(minDistinct) && changing[f.ends()] >= minChanging,
+			c.keys < minDistinct && short[f.kind].changes(minShort):
 			founding = append(founding, f)
 			candidates[f.hosts()] += n
 		default:
@@ -185,6 +206,9 @@ func placeByFounders(findings []*finding) {
 		f.follows = between[there]()
 	}
 }
+
+// candidates returns how many messages a finding may have, but for copies.
+func (f *finding) candidates() int { return f.to - f.from + len(f.several) }
 
 // hosts returns the numbers of the host that sent and of the one that received.
 func (f *finding) hosts() [2]int { return [2]int{f.kind.from.host, f.kind.to.host} }

@@ -172,6 +172,7 @@ func Match(ctx context.Context, captures []*trace.Capture, o Options, w *trace.W
 			"show that both captures hold the same ones", "", tally.Unplaced)
 	}
 	tally.Unoriented = orientation.undecided
+	tally.Ambiguous += orientation.repeated
 	r := &Result{Tally: tally}
 	if err := r.stamp(ctx, indexes, hosts, newRoles(indexes, conversations, orientation), links, o.Memory); err != nil {
 		return nil, err

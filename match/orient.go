@@ -38,6 +38,7 @@ type orientation struct {
 	macs   []trace.MAC           // each capture's own, zero where unknown
 
 	undecided int64           // packets of conversations whose sender is unknown
+	repeated  int64           // packets of conversations that both captures hold several times, and nothing else
 	met       map[*index]bool // captures that share packets with another host's
 }
 
@@ -89,6 +90,7 @@ type evidence struct {
 	sameHost  bool // both captures claim to have sent, or saw every packet at once
 	group     bool // sameHost, but of what any host may hear: both received what went to many
 	shared    int  // packets that both saw, as far as was looked
+	repeated  int  // if none was seen once by each: packets that both hold
 	flagged   bool // nothing but direction flags says near
 	contested bool // hops or round trips contradict the flags, or each other
 	timed     bool // nothing but round trips says near
@@ -109,7 +111,7 @@ func (r *orientation) decide(ctx context.Context, conversations []conversation, 
 	for i := range conversations {
 		conversations[i].near = found[i].near
 		r.learn(&conversations[i])
-		if found[i].shared > 0 {
+		if found[i].shared+found[i].repeated > 0 {
 			r.met[conversations[i].a], r.met[conversations[i].b] = true, true
 		}
 	}
@@ -148,8 +150,11 @@ func (r *orientation) decide(ctx context.Context, conversations []conversation, 
 		if u.near == 0 && found[i].shared > 0 {
 			packets := int64(min(len(u.members(true)), len(u.members(false))))
 			r.undecided += packets
-			w.AddN("", "packets left out of matching: "+found[i].whyOpen(),
-				fmt.Sprintf("%s in %s and %s", u.a.Flows[u.flowA].String(), u.a.File, u.b.File), packets)
+			w.AddN("", "packets left out of matching: "+found[i].whyOpen(), u.String(), packets)
+		} else if n := int64(found[i].repeated); u.near == 0 && n > 0 {
+			r.repeated += n
+			w.AddN("", "packets left out of matching: each capture holds equal ones several times (keepalives, heartbeats), so which are the same is unknown",
+				u.String(), n)
 		}
 	}
 	for i := range conversations {
@@ -180,7 +185,7 @@ func (r *orientation) examine(u *conversation) evidence {
 	}
 	flagsA, flagsB := flagsOf(u.a, u.flowA, 0), flagsOf(u.b, u.flowB, u.otherDirection(0))
 	seen := senderSide(u)
-	e := evidence{shared: seen.shared}
+	e := evidence{shared: seen.shared, repeated: seen.repeated}
 	nearer, ring := hops(u)
 	if d, toMany := u.wayToMany(); toMany {
 		e.byFlagsOfGroup(u, d, nearer, seen.together)

@@ -1,6 +1,7 @@
 package match
 
 import (
+	"fmt"
 	"net/netip"
 
 	"meridian/trace"
@@ -20,6 +21,11 @@ func (u *conversation) sender(d int) (atA, atB netip.Addr) {
 	atA, _ = u.a.Flows[u.flowA].Way(d)
 	atB, _ = u.b.Flows[u.flowB].Way(u.otherDirection(d))
 	return atA, atB
+}
+
+// String names a conversation and its captures.
+func (u *conversation) String() string {
+	return fmt.Sprintf("%s in %s and %s", u.a.Flows[u.flowA].String(), u.a.File, u.b.File)
 }
 
 // otherDirection translates a's direction to b's.

@@ -25,6 +25,7 @@ import (
 type rttVote struct {
 	first    int  // +1: a is nearer to the sender of a's direction 0; -1: b; 0: cannot be told
 	shared   int  // packets that both saw
+	repeated int  // packets that both hold, and one of them several times
 	together bool // both saw every packet at the same instant: one clock, one host
 	pairs    int  // of packets there and back that could be compared
 	votes    int  // of them those that skew cannot have made
@@ -61,16 +62,19 @@ func (u *conversation) widening(most int, try func(most int) bool) {
 
 func senderSide(u *conversation) rttVote {
 	s := u.exactVote(0)
+	if s.shared == 0 {
+		s.repeated = u.repeatedPackets()
+	}
 	if s.shared < minCommon {
 		// Where a capture holds every frame twice, no packet was seen once.
 		if more := u.exactVote(repeatWithin); more.shared > s.shared {
-			s = more
+			more.repeated, s = s.repeated, more
 		}
 	}
 	if s.votes == 0 && u.connA != nil {
 		// Data that one end saw in super-segments, and acknowledgements one way: the first part of each must do.
 		if t := u.compare(u.onlyOnce(commonPackets(u, 16*firstPackets, 0, u.beginKey()), 16*firstPackets)); t.votes > 0 || s.pairs == 0 && t.pairs > 0 {
-			t.shared = max(t.shared, s.shared)
+			t.shared, t.repeated = max(t.shared, s.shared), s.repeated
 			return t
 		}
 	}
@@ -150,6 +154,31 @@ func commonPackets(u *conversation, most int, copiesWithin int64, keyOf func(*tr
 		}
 	}
 	return common
+}
+
+// repeatedPackets counts the packets of the capture with fewer of them that the other one holds too, however often.
+func (u *conversation) repeatedPackets() int {
+	keyOf := u.exactKey()
+	held := make(map[uint64]struct{})
+	for _, n := range u.members(true) {
+		held[keyOf(u.a.at(n))] = struct{}{}
+	}
+	inA := make(map[uint64]struct{})
+	n := 0
+	for _, place := range u.members(false) {
+		key := keyOf(u.b.at(place))
+		if _, both := held[key]; both {
+			inA[key] = struct{}{}
+			n++
+		}
+	}
+	ofA := 0
+	for _, place := range u.members(true) {
+		if _, both := inA[keyOf(u.a.at(place))]; both {
+			ofA++
+		}
+	}
+	return min(n, ofA)
 }
 
 func head(packets []uint32, most int) []uint32 { return packets[:min(most, len(packets))] }
