@@ -81,3 +81,49 @@ func TestAFewWrongTimestampsDecideNothing(t *testing.T) {
 		})
 	}
 }
+
+// Captures of two hosts whose clocks are equal, made by others, that show a packet of one capture as if it were one of the other, or one that went the other way.
+func TestPacketsOfWhichNothingProvesThatTheyAreTheSameAreLeftOut(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		says   string
+		broken bool
+	}{
+		{name: "gro-first-segment-stamp"},
+		{name: "third-party-multicast", says: "they went to a group, and nothing tells that either host sent them"},
+		{name: "equal-polls-no-common-packet", says: "equal ones may be sent at other times", broken: true},
+		{name: "two-taps-in-a-ring", says: "both captures seem to be taken between the hosts", broken: true},
+		{name: "keepalives", says: "each capture holds equal ones several times (keepalives, heartbeats), so which are the same is unknown (2861 times", broken: true},
+		{name: "coarse-stamps-on-a-lan", says: "name an address with --address HOST=IP", broken: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var inputs []input.Trace
+			for _, host := range []string{"a", "b"} {
+				inputs = append(inputs, input.Trace{Host: host, Path: filepath.Join("testdata", "cases", c.name, host+".pcap.gz")})
+			}
+			o := Options{}
+			o.Align.Reference = "a"
+			rows, outcome := csvRows(t, inputs, o)
+			warned := strings.Join(outcome.Warnings, "\n")
+			if (len(outcome.Broken) > 0) != c.broken || !strings.Contains(warned, c.says) {
+				t.Errorf("broken %q, warnings %s", outcome.Broken, warned)
+			}
+			if strings.Contains(warned, "second capture") || strings.Contains(warned, "recorded on other hosts") {
+				t.Error(warned)
+			}
+			bounded, outside := 0, 0
+			for _, row := range rows {
+				if row["host"] != "b" || row["low_ns"] == "" {
+					continue
+				}
+				bounded++
+				if truth := number(t, row["recorded_ns"]); truth < number(t, row["low_ns"])-3 || truth > number(t, row["high_ns"])+3 {
+					outside++
+				}
+			}
+			if outside > 0 || (bounded == 0) != c.broken {
+				t.Errorf("%d of %d events of b lie outside of their bounds", outside, bounded)
+			}
+		})
+	}
+}
