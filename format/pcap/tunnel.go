@@ -134,6 +134,8 @@ const (
 	portMPLS       = 6635
 )
 
+const headerOfIPv4 = 20 // bytes, without options
+
 // udpLayer tells what a tunnel over UDP leads to from the port and the first bytes, at least 8.
 func udpLayer(port uint16, b []byte) (layer, bool) {
 	const udpHeader = 8
@@ -156,7 +158,33 @@ func udpLayer(port uint16, b []byte) (layer, bool) {
 	case portL2TP:
 		return l2tpLayer(b)
 	}
-	return layer{}, false
+	return layer{kind: typeBridged, header: udpHeader + 8, id: number}, isVXLAN(b)
+}
+
+// isVXLAN reports whether the payload of a datagram to any port is VXLAN all the same, as some networks send it: all reserved bits of its
+// header are zero, and it leads to Ethernet with an IP header that is consistent. An IPv4 header has a checksum; of an IPv6 header the length must be
+// that of the datagram, so it is not looked for in what the capture cut.
+func isVXLAN(b []byte) bool {
+	const header, ethernet = 8, 14
+	if len(b) < header+ethernet+headerOfIPv4 || binary.BigEndian.Uint32(b) != 0x08000000 || b[7] != 0 {
+		return false
+	}
+	ip := b[header+ethernet:]
+	switch binary.BigEndian.Uint16(b[header+12:]) {
+	case typeIPv4:
+		n := int(ip[0]&15) * 4
+		if ip[0]>>4 != 4 || n < headerOfIPv4 || len(ip) < n {
+			return false
+		}
+		sum := uint32(0)
+		for i := 0; i < n; i += 2 {
+			sum += uint32(binary.BigEndian.Uint16(ip[i:]))
+		}
+		return sum>>16+sum&0xffff == 0xffff
+	case typeIPv6:
+		return ip[0]>>4 == 6 && len(ip) == headerOfIPv6+int(binary.BigEndian.Uint16(ip[4:]))
+	}
+	return false
 }
 
 // gtpLayer takes GTP-U (3GPP TS 29.281): flags, type (1 each), length (2), tunnel (4), and where a flag says so sequence (2),
