@@ -18,6 +18,7 @@ type Capture struct {
 	Frames      FrameChunks // nil where the file can only be read from its beginning
 	Whole       bool        // its source counts what it misses, and missed nothing
 	WholeStamps bool        // a frame that the receiver merged (GRO) was stamped after its last byte came, as kernels do; adapters stamp the first byte
+	PTP         int64       // frames of PTP over Ethernet, which belong to no flow
 	Granularity int64       // step of the stamps in ns: of the file's resolution, or of the coarser grid that all stamps are on
 	Retimed     []Retimed   // the Untimed packets whose frames have other timestamps, in order
 	Blocks      []FileBlock // what its file holds beside packets, in order; nil where the file is not read again

@@ -34,6 +34,7 @@ const (
 type Decoder struct {
 	flows trace.FlowTable
 	tally tally
+	ptp   int64             // frames of PTP over Ethernet
 	named map[uint32]string // warnings that name a number: of a link type, an EtherType or a PPP protocol
 
 	// Of the frame being decoded

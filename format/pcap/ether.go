@@ -180,9 +180,12 @@ func looksLikeIP(b []byte, wire uint32) bool {
 func (d *Decoder) unknownType(kind uint16) {
 	name := ""
 	switch kind {
-	case 0x0806, 0x8035, 0x0842, 0x6001, 0x6002, 0x8808, 0x8809, 0x8863, 0x888e, 0x88c7, 0x88cc, 0x88e3, 0x88f5, 0x88f6, 0x88f7, 0x8902, 0x9000:
+	case 0x0806, 0x8035, 0x0842, 0x6001, 0x6002, 0x8808, 0x8809, 0x8863, 0x888e, 0x88c7, 0x88cc, 0x88e3, 0x88f5, 0x88f6, 0x8902, 0x9000:
 		// ARP, RARP, wake on LAN, DEC's maintenance, pause, slow protocols, discovery of PPPoE, 802.1X and its older number,
-		// LLDP, MRP of rings, MVRP, MMRP, PTP, CFM, loopback
+		// LLDP, MRP of rings, MVRP, MMRP, CFM, loopback
+		return
+	case 0x88f7: // nothing in it is matched, which is said only where nothing else was
+		d.ptp++
 		return
 	case 0x22f3:
 		name = " (TRILL)"

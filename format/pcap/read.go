@@ -91,7 +91,7 @@ func reduceAll(ctx context.Context, r *Reader, path, host string, x *chunks, m t
 	if x != nil && len(c.Retimed) == 0 { // chunks know nothing of other times
 		c.Frames = x
 	}
-	c.Flows = d.Flows()
+	c.Flows, c.PTP = d.Flows(), d.ptp
 	c.Interfaces = r.Interfaces()
 	if r.blocks != nil {
 		c.Blocks, c.BlocksLeft = r.blocks.list, r.blocks.left

@@ -214,8 +214,8 @@ func (m *Matched) WarnOfIslands(component []int, wanted, reference, lacking stri
 		if component[i] != largest {
 			apart = append(apart, c.Name)
 		}
-		if lacking == "messages" && alone(component, i) && c.Events > 0 && !m.sharesPackets(i) && !m.exchanges(i) {
-			w.Add(m.filesOf(i), "no messages in common with any other input: recorded on other hosts, at another time, or behind a proxy?", "")
+		if lacking == "messages" && alone(component, i) && c.Events > 0 {
+			m.warnOfApart(i, w)
 		}
 	}
 	if len(apart) == len(m.Clocks)-1 && slices.Max(component) == len(apart) {

@@ -52,6 +52,7 @@ type head struct {
 	File        string
 	Whole       bool
 	WholeStamps bool
+	PTP         int64
 	Granularity int64
 	Interfaces  []trace.Interface
 	Warnings    []trace.Warning
@@ -65,7 +66,7 @@ func Write(ctx context.Context, w io.Writer, c *trace.Capture, warnings []trace.
 	}
 	defer encoder.Close()
 	out := bufio.NewWriterSize(w, 128<<10)
-	text, err := json.Marshal(head{File: c.File, Whole: c.Whole, WholeStamps: c.WholeStamps, Granularity: c.Granularity, Interfaces: c.Interfaces, Warnings: warnings})
+	text, err := json.Marshal(head{File: c.File, Whole: c.Whole, WholeStamps: c.WholeStamps, PTP: c.PTP, Granularity: c.Granularity, Interfaces: c.Interfaces, Warnings: warnings})
 	if err != nil {
 		return err
 	}
@@ -155,7 +156,7 @@ func (x *reader) capture(ctx context.Context, m trace.Memory) (*trace.Capture, [
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &trace.Capture{Packets: trace.NewLog(m), File: h.File, Whole: h.Whole, WholeStamps: h.WholeStamps, Granularity: h.Granularity, Interfaces: h.Interfaces}
+	c := &trace.Capture{Packets: trace.NewLog(m), File: h.File, Whole: h.Whole, WholeStamps: h.WholeStamps, PTP: h.PTP, Granularity: h.Granularity, Interfaces: h.Interfaces}
 	if c.Flows, err = parseFlows(flows); err != nil {
 		return nil, nil, err
 	}
