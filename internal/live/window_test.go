@@ -19,9 +19,10 @@ func TestMessagesWhoseSenderShowsLaterAreFound(t *testing.T) {
 		w := &wire{t: t}
 		for i := range 160 {
 			at := time.Duration(i) * silent / 80
-			w.send(0, at, 150*time.Microsecond, datagram(t, 0, uint16(i), 5000, number(i)))
+			delay := 150*time.Microsecond + time.Duration(13*i) // timestamps that are all on a grid look coarse
+			w.send(0, at, delay, datagram(t, 0, uint16(i), 5000, number(i)))
 			if at > silent {
-				w.send(1, at+time.Millisecond, 150*time.Microsecond, datagram(t, 1, uint16(i), 5000, number(-i)))
+				w.send(1, at+time.Millisecond, delay, datagram(t, 1, uint16(i), 5000, number(-i)))
 			}
 		}
 		x := w.open(w.encode(t.TempDir()))

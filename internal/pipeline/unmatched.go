@@ -36,8 +36,8 @@ type endpoints struct {
 	protocol  uint8
 }
 
-// holdingsOf looks through the captures of a clock.
-func (m *Matched) holdingsOf(clock int) *holdings {
+// newHoldings looks through the captures of a clock.
+func newHoldings(m *Matched, clock int) *holdings {
 	h := &holdings{files: m.filesOf(clock), kinds: make(map[string]int64), between: make(map[addressPair]int64), ways: make(map[endpoints][2]bool)}
 	for n, of := range m.Captures {
 		if of.Sent == clock || of.Received == clock {
@@ -163,21 +163,21 @@ func (h *holdings) disjoint(o *holdings) bool {
 }
 
 // warnOfApart says of a clock that has no messages what its captures hold beside those of the others, and that they do not overlap in time.
-func (m *Matched) warnOfApart(clock int, w *trace.Warnings) {
-	h := m.holdingsOf(clock)
+func warnOfApart(m *Matched, clock int, w *trace.Warnings) {
+	h := newHoldings(m, clock)
 	var others []*holdings
 	overlaps, last := false, 0
 	for i := range m.Clocks {
-		if m.Clocks[i].Host == m.Clocks[clock].Host || !m.hasCaptures(i) {
+		if m.Clocks[i].Host == m.Clocks[clock].Host || !hasCaptures(m, i) {
 			continue
 		}
-		o := m.holdingsOf(i)
+		o := newHoldings(m, i)
 		others, last = append(others, o), i
 		overlaps = overlaps || !h.disjoint(o)
 	}
 	if !m.sharesPackets(clock) && !m.exchanges(clock) {
 		why := "recorded on other hosts, at another time, or behind a proxy?"
-		if m.hasCaptures(clock) && len(others) > 0 {
+		if hasCaptures(m, clock) && len(others) > 0 {
 			why = h.whyApart(others)
 		}
 		w.Add(m.filesOf(clock), "no messages in common with any other input: "+why, "")
@@ -189,7 +189,7 @@ func (m *Matched) warnOfApart(clock int, w *trace.Warnings) {
 }
 
 // hasCaptures reports whether a clock stamped captures.
-func (m *Matched) hasCaptures(clock int) bool {
+func hasCaptures(m *Matched, clock int) bool {
 	for _, of := range m.Captures {
 		if of.Sent == clock || of.Received == clock {
 			return true

@@ -215,7 +215,7 @@ func (m *Matched) WarnOfIslands(component []int, wanted, reference, lacking stri
 			apart = append(apart, c.Name)
 		}
 		if lacking == "messages" && alone(component, i) && c.Events > 0 {
-			m.warnOfApart(i, w)
+			warnOfApart(m, i, w)
 		}
 	}
 	if len(apart) == len(m.Clocks)-1 && slices.Max(component) == len(apart) {
