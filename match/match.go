@@ -3,6 +3,7 @@
 // In go captures ([trace.Capture]); out comes a [Result]: the clocks and the messages between them, and an account of
 // what was left out. Matching goes in steps, each a file:
 //
+//	join                files that are one capture
 //	index, connection   packets by flow; TCP flows cut into connections, since ports are used again
 //	pairing, nat        conversations that two captures saw, under the same addresses or under translated ones
 //	tunnels             packets that one capture saw inside a tunnel and the other outside, or in another
@@ -113,7 +114,8 @@ func (t *Tally) add(o Tally) {
 	t.Unplaced += o.Unplaced
 }
 
-// Match finds the messages between captures of different hosts. Captures with the same Host share a clock. Warnings, which
+// Match finds the messages between captures of different hosts. Captures with the same Host share a clock; those that are parts of one
+// (rotated files, what was sent and what was received) are matched as one. Warnings, which
 // may be nil, name what was left out, and captures that seem to be of one host.
 //
 // The captures are only read. The result refers to none of them and is the same whatever the number of processors. Match
@@ -131,13 +133,19 @@ func Match(ctx context.Context, captures []*trace.Capture, o Options, w *trace.W
 	if w == nil {
 		w = &trace.Warnings{}
 	}
-	hosts := hostsOf(captures)
-	indexes := make([]*index, len(captures))
 	if err := inParallel(ctx, len(captures), func(i int) error {
 		if err := captures[i].Check(); err != nil {
 			return fmt.Errorf("match: capture %d (%s of host %q): %w", i, captures[i].File, captures[i].Host, err)
 		}
-		indexes[i] = newIndex(captures[i], hosts.of[i], o.Memory)
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	joined := joinCaptures(captures, o.Memory)
+	hosts := hostsOf(joined)
+	indexes := make([]*index, len(joined))
+	if err := inParallel(ctx, len(joined), func(i int) error {
+		indexes[i] = newIndex(joined[i].Capture, hosts.of[i], o.Memory)
 		return nil
 	}); err != nil {
 		return nil, err
@@ -185,6 +193,12 @@ func Match(ctx context.Context, captures []*trace.Capture, o Options, w *trace.W
 				r.Clocks[c.Sent].Name, r.Clocks[c.Received].Name), "")
 		}
 	}
+	r.Captures = divide(joined, r.Captures, captures)
+	for i, c := range r.Captures {
+		for _, k := range []int{c.Sent, c.Received} {
+			r.Clocks[k].Granularity = max(r.Clocks[k].Granularity, captures[i].Granularity)
+		}
+	}
 	r.Addresses = orientation.addressesOf(r.Clocks)
 	for _, x := range indexes {
 		x.free()
@@ -198,7 +212,7 @@ type hosts struct {
 	of    []int
 }
 
-func hostsOf(captures []*trace.Capture) hosts {
+func hostsOf(captures []joined) hosts {
 	var h hosts
 	number := make(map[string]int)
 	for _, c := range captures {

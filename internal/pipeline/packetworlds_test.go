@@ -237,27 +237,39 @@ func (w *packetWorld) pings(from int64, n int, id uint16, passes path) {
 // write writes the captures and returns the inputs.
 func (w *packetWorld) write(t *testing.T) []input.Trace {
 	t.Helper()
+	return w.writeDivided(t, 1, func(int, int, worldFrame) int { return 0 })
+}
+
+// writeDivided writes each capture in several files; fileOf returns the file of a host's frame, by its place among all.
+func (w *packetWorld) writeDivided(t *testing.T, files int, fileOf func(host, place int, f worldFrame) int) []input.Trace {
+	t.Helper()
 	dir := t.TempDir()
 	var inputs []input.Trace
 	for host, frames := range w.seen {
 		slices.SortStableFunc(frames, func(a, b worldFrame) int { return cmp.Compare(a.truth, b.truth) })
-		file := binary.LittleEndian.AppendUint32(nil, 0xa1b23c4d)
-		file = binary.LittleEndian.AppendUint32(file, 4<<16|2)
-		file = append(file, make([]byte, 8)...)
-		file = binary.LittleEndian.AppendUint32(file, 65535)
-		file = binary.LittleEndian.AppendUint32(file, 1)
-		for _, f := range frames {
+		contents := make([][]byte, files)
+		for i := range contents {
+			file := binary.LittleEndian.AppendUint32(nil, 0xa1b23c4d)
+			file = binary.LittleEndian.AppendUint32(file, 4<<16|2)
+			file = append(file, make([]byte, 8)...)
+			file = binary.LittleEndian.AppendUint32(file, 65535)
+			contents[i] = binary.LittleEndian.AppendUint32(file, 1)
+		}
+		for place, f := range frames {
+			file := &contents[fileOf(host, place, f)]
 			for _, v := range []int64{f.stamp / second, f.stamp % second, int64(len(f.frame)), int64(f.length)} {
-				file = binary.LittleEndian.AppendUint32(file, uint32(v))
+				*file = binary.LittleEndian.AppendUint32(*file, uint32(v))
 			}
-			file = append(file, f.frame...)
+			*file = append(*file, f.frame...)
 		}
 		name := "ab"[host : host+1]
-		path := filepath.Join(dir, name+".pcap")
-		if err := os.WriteFile(path, file, 0o600); err != nil {
-			t.Fatal(err)
+		for i, content := range contents {
+			path := filepath.Join(dir, fmt.Sprintf("%s%d.pcap", name, i))
+			if err := os.WriteFile(path, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			inputs = append(inputs, input.Trace{Host: name, Path: path})
 		}
-		inputs = append(inputs, input.Trace{Host: name, Path: path})
 	}
 	return inputs
 }
@@ -441,6 +453,44 @@ func TestPacketsThatAreEasilyMistakenMakeNoBoundSilentlyWrong(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Files that a recorder wrote one after the other, and one of what was sent beside one of what was received, are matched as one capture: a flow
+// that goes on in the next file, and a repeated packet of which each file has one copy, are no losses.
+func TestFilesOfOneCaptureAreMatchedAsOne(t *testing.T) {
+	r := testseed.New(t)
+	for range 20 {
+		w := newPacketWorld(r)
+		passes := hostsOn(40*us, 20*us)
+		at := int64(0)
+		for port := uint16(40_000); port < 40_008; port++ {
+			at = w.connection(at+w.Int64N(200*ms), 1, 2, port, r.IntN(2) == 0, 6, passes, later)
+		}
+		w.polls(10, 600*ms, at, passes)
+		align := func(inputs []input.Trace) (messages int64, bound string, warned []string) {
+			o := Options{}
+			o.Align.Reference = "a"
+			rows, outcome := csvRows(t, inputs, o)
+			if outside, _ := w.outside(t, rows); outside > 0 || len(outcome.Broken) > 0 {
+				t.Errorf("%d events outside, broken %q", outside, outcome.Broken)
+			}
+			return int64(outcome.Report.Quality.Messages), fmt.Sprint(*outcome.Report.Hosts[1].BoundNs), outcome.Warnings
+		}
+		whole, bound, warned := align(w.write(t))
+		files := 2 + r.IntN(6)
+		rotated := w.writeDivided(t, files, func(host, place int, _ worldFrame) int { return place * files / len(w.seen[host]) })
+		halves := w.writeDivided(t, 2, func(host, _ int, f worldFrame) int {
+			if int(f.frame[11]) == host+1 {
+				return 0
+			}
+			return 1
+		})
+		for name, inputs := range map[string][]input.Trace{"rotated": rotated, "halves": halves} {
+			if n, b, said := align(inputs); n != whole || b != bound || len(said) != len(warned) {
+				t.Errorf("%s: %d messages and %s ns, want %d and %s: %q, want %q", name, n, b, whole, bound, said, warned)
+			}
+		}
 	}
 }
 
