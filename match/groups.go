@@ -41,16 +41,7 @@ func (e *evidence) byFlagsOfGroup(u *conversation, d, nearer int, together bool)
 
 // ofGroup decides by whose own address the sender's is, or the link-layer address of its frames.
 func (r *orientation) ofGroup(u *conversation) int {
-	near := bothWays(func(d int) (votes int) {
-		atA, atB := u.sender(d)
-		if r.own[u.a.host][atA] {
-			votes++
-		}
-		if r.own[u.b.host][atB] {
-			votes--
-		}
-		return votes
-	})
+	near := r.fromOwn(u)
 	if near == 0 {
 		near = r.fromMAC(u)
 	}

@@ -22,7 +22,7 @@ import (
 //	weak rtt   round trips within the steps of the stamps, or which a constant skew cannot have made but a changing one can
 //	learnt     the addresses and the link-layer addresses of conversations decided so far
 //	pools      round trips again, of all conversations between two addresses together (pool.go)
-//	own        the captures' own link-layer addresses (mac.go)
+//	own        the captures' own link-layer addresses (mac.go), and IP addresses that are a host's own as its conversations with others show
 //
 // Hops and round trips prove a direction only where packets go from one capture to the other. So they say nothing of what goes
 // to many (groups.go), of packets that pass both captures in one order both ways, and of connections whose ends are elsewhere
@@ -144,8 +144,11 @@ func (r *orientation) decide(ctx context.Context, conversations []conversation, 
 		if !undecided(i) {
 			continue
 		}
-		if found[i].group {
+		switch {
+		case found[i].group:
 			u.near = r.ofGroup(u)
+		case open(i):
+			u.near = r.fromOwn(u)
 		}
 		if u.near == 0 && found[i].shared > 0 {
 			packets := int64(min(len(u.members(true)), len(u.members(false))))
@@ -368,6 +371,21 @@ func (r *orientation) fromLearnt(u *conversation) int {
 			votes += sign(r.learnt[key])
 		}
 		return votes
+	})
+}
+
+// fromOwn uses the addresses that are a host's own as conversations with any other host showed: behind a balancer whose servers answer the
+// clients themselves (direct server return), no packet comes back, but the client's address is known from the server's capture.
+func (r *orientation) fromOwn(u *conversation) int {
+	return firstWay(func(d int) (near int) {
+		atA, atB := u.sender(d)
+		if r.own[u.a.host][atA] {
+			near++
+		}
+		if r.own[u.b.host][atB] {
+			near--
+		}
+		return near
 	})
 }
 
