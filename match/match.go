@@ -114,6 +114,21 @@ func (t *Tally) add(o Tally) {
 	t.Unplaced += o.Unplaced
 }
 
+// warn says how many packets were left out of matching, and why.
+func (t *Tally) warn(w *trace.Warnings) {
+	if t.Ambiguous > 0 {
+		w.AddN("", "packets left out of matching: each could be one of several", "", t.Ambiguous)
+	}
+	if t.Unsure > 0 {
+		w.AddN("", "packets left out of matching: their flows repeat packets and both captures miss some, so that a copy may be unseen; "+
+			"capture without losses (tcpdump -B 65536, a shorter -s, a filter)", "", t.Unsure)
+	}
+	if t.Unplaced > 0 {
+		w.AddN("", "packets left out of matching: equal ones may be sent at other times (the same bytes, no identifications), and no packets that cannot repeat "+
+			"show that both captures hold the same ones", "", t.Unplaced)
+	}
+}
+
 // Match finds the messages between captures of different hosts. Captures with the same Host share a clock; those that are parts of one
 // (rotated files, what was sent and what was received) are matched as one. Warnings, which
 // may be nil, name what was left out, and captures that seem to be of one host.
@@ -168,17 +183,7 @@ func Match(ctx context.Context, captures []*trace.Capture, o Options, w *trace.W
 	for _, x := range indexes {
 		tally.Ambiguous += x.vague
 	}
-	if tally.Ambiguous > 0 {
-		w.AddN("", "packets left out of matching: each could be one of several", "", tally.Ambiguous)
-	}
-	if tally.Unsure > 0 {
-		w.AddN("", "packets left out of matching: their flows repeat packets and both captures miss some, so that a copy may be unseen; "+
-			"capture without losses (tcpdump -B 65536, a shorter -s, a filter)", "", tally.Unsure)
-	}
-	if tally.Unplaced > 0 {
-		w.AddN("", "packets left out of matching: equal ones may be sent at other times (the same bytes, no identifications), and no packets that cannot repeat "+
-			"show that both captures hold the same ones", "", tally.Unplaced)
-	}
+	tally.warn(w)
 	tally.Unoriented = orientation.undecided
 	tally.Ambiguous += orientation.repeated
 	r := &Result{Tally: tally}

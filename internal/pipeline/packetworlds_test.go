@@ -388,7 +388,7 @@ func TestPacketsThatAreEasilyMistakenMakeNoBoundSilentlyWrong(t *testing.T) {
 		{"taps in a ring", said, "between the hosts", func(w *packetWorld) { w.ring(0) }},
 		{"taps in a ring of routers", said, "between the hosts", func(w *packetWorld) { w.ring(1) }},
 		{"captures of different times", said, "each by its own clock: if the clocks are about right, nothing is in both", func(w *packetWorld) {
-			w.offset %= second
+			w.offset = w.Int64N(second)
 			apart(w)
 			for at, port := int64(0), uint16(40_000); port < 40_060; port++ {
 				at = w.connection(at+w.Int64N(500*ms), 1, 2, port, true, 4, lan, later)
