@@ -3,6 +3,7 @@ package match
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/netip"
 	"slices"
 
@@ -325,22 +326,27 @@ func hops(u *conversation) (near int, ring bool) {
 	if u.a.Flows[u.flowA].Tunnel != u.b.Flows[u.flowB].Tunnel {
 		return 0, false
 	}
-	nearer := func(d int) int {
-		a, b := ttl(u.a, u.flowA, d), ttl(u.b, u.flowB, u.otherDirection(d))
+	nearer := func(d, most int) int {
+		a, b := ttl(u.a, u.flowA, d, most), ttl(u.b, u.flowB, u.otherDirection(d), most)
 		if a == 0 || b == 0 {
 			return 0
 		}
 		return sign(int(a) - int(b))
 	}
-	there, back := nearer(0), nearer(1)
+	there, most := nearer(0, math.MaxInt), math.MaxInt
+	if there != 0 {
+		most = 16 * firstPackets // a flow of one direction is not searched to its end for the other
+	}
+	back := nearer(1, most)
 	if there != 0 && there == back {
 		return 0, true
 	}
-	return firstWay(nearer), false
+	return firstWay(func(d int) int { return [2]int{there, back}[d] }), false
 }
 
-func ttl(x *index, flow, d int) uint8 {
-	for _, n := range x.packets(flow) {
+// ttl returns the time to live of the first packet of a direction among the first most packets, 0 if there is none.
+func ttl(x *index, flow, d, most int) uint8 {
+	for _, n := range head(x.packets(flow), most) {
 		if p := x.at(n); direction(p) == d && p.TTL != 0 {
 			return p.TTL
 		}
@@ -411,7 +417,7 @@ func (r *orientation) claim(u *conversation) {
 			x, flow, e = u.b, u.flowB, u.otherDirection(d)
 		}
 		from, _ := x.Flows[flow].Way(e)
-		switch ttl(x, flow, e) {
+		switch ttl(x, flow, e, math.MaxInt) {
 		case 32, 64, 128, 255:
 			if _, taken := r.given[from]; !taken {
 				r.own[x.host][from] = true

@@ -62,21 +62,21 @@ func (u *conversation) widening(most int, try func(most int) bool) {
 
 func senderSide(u *conversation) rttVote {
 	s := u.exactVote(0)
-	if s.shared == 0 {
-		s.repeated = u.repeatedPackets()
-	}
 	if s.shared < minCommon {
 		// Where a capture holds every frame twice, no packet was seen once.
 		if more := u.exactVote(repeatWithin); more.shared > s.shared {
-			more.repeated, s = s.repeated, more
+			s = more
 		}
 	}
 	if s.votes == 0 && u.connA != nil {
 		// Data that one end saw in super-segments, and acknowledgements one way: the first part of each must do.
 		if t := u.compare(u.onlyOnce(commonPackets(u, 16*firstPackets, 0, u.beginKey()), 16*firstPackets)); t.votes > 0 || s.pairs == 0 && t.pairs > 0 {
-			t.shared, t.repeated = max(t.shared, s.shared), s.repeated
+			t.shared = max(t.shared, s.shared)
 			return t
 		}
+	}
+	if s.shared == 0 {
+		s.repeated = u.repeatedPackets()
 	}
 	return s
 }
@@ -156,16 +156,19 @@ func commonPackets(u *conversation, most int, copiesWithin int64, keyOf func(*tr
 	return common
 }
 
+// mostRepeated is how many packets of each capture are looked through for repeated ones.
+const mostRepeated = 1 << 16
+
 // repeatedPackets counts the packets of the capture with fewer of them that the other one holds too, however often.
 func (u *conversation) repeatedPackets() int {
 	keyOf := u.exactKey()
 	held := make(map[uint64]struct{})
-	for _, n := range u.members(true) {
+	for _, n := range head(u.members(true), mostRepeated) {
 		held[keyOf(u.a.at(n))] = struct{}{}
 	}
 	inA := make(map[uint64]struct{})
 	n := 0
-	for _, place := range u.members(false) {
+	for _, place := range head(u.members(false), mostRepeated) {
 		key := keyOf(u.b.at(place))
 		if _, both := held[key]; both {
 			inA[key] = struct{}{}
@@ -173,7 +176,7 @@ func (u *conversation) repeatedPackets() int {
 		}
 	}
 	ofA := 0
-	for _, place := range u.members(true) {
+	for _, place := range head(u.members(true), mostRepeated) {
 		if _, both := inA[keyOf(u.a.at(place))]; both {
 			ofA++
 		}
@@ -225,7 +228,7 @@ func (u *conversation) onlyOnce(common []commonPacket, most int) []commonPacket 
 	}
 	var kept []commonPacket
 	for _, m := range common {
-		if m.bytes == 0 || once(u.a, u.members(true), m.direction, m.seq) &&
+		if m.bytes == 0 || once(u.a, head(u.members(true), mostRepeated), m.direction, m.seq) &&
 			once(u.b, u.members(false), u.otherDirection(m.direction), m.seq) {
 			kept = append(kept, m)
 		}
