@@ -303,7 +303,7 @@ func (l *eventInput) mapEvent(e *trace.Event, h *ownedEvent) (err error) {
 		if l.bounded && !e.Untimed && !l.inGap(e.Time) {
 			r.Bounded = true
 			// The event is before the next stamp is due: in whole ns, at least 1 before.
-			r.Low, r.High = l.low.Rounded(e.Time, clock.Down), clock.Add(l.high.Rounded(clock.Add(e.Time, max(l.Granularity, 1)), clock.Up), -1)
+			r.Low, r.High = l.low.Rounded(e.Time, clock.Down), clock.Add(l.high.Rounded(clock.Add(e.Time, max(l.Granularity, int64(e.Step), 1)), clock.Up), -1)
 		}
 	}
 	return nil

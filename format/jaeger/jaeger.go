@@ -55,9 +55,18 @@ func Recognises(head []byte) bool {
 	return paths[".data[].spans[]"] && paths[".data[].processes"]
 }
 
+// Options says how traces are read. The zero value is the default.
+type Options struct {
+	// HostAttributes are the tags of a process that name its host, best first, before those that name it by default.
+	HostAttributes []string
+}
+
 // Read reads a file of traces.
-func Read(path string, w *trace.Warnings) (*File, error) {
-	return stream.ReadFile(path, func(s io.Reader) (*File, error) { return read(s, path, w) })
+func Read(path string, w *trace.Warnings) (*File, error) { return Options{}.Read(path, w) }
+
+// Read reads a file of traces.
+func (o Options) Read(path string, w *trace.Warnings) (*File, error) {
+	return stream.ReadFile(path, func(s io.Reader) (*File, error) { return read(s, path, o, w) })
 }
 
 // reader is the reading of one file.
@@ -65,12 +74,13 @@ type reader struct {
 	path string
 	w    *trace.Warnings
 	set  *spans.Set
+	Options
 	// whole is given the JSON of each trace instead of the set; nil without ReadWhole.
 	whole func(raw []byte, at int64)
 }
 
-func read(s io.Reader, path string, w *trace.Warnings) (*File, error) {
-	r := &reader{path: path, w: w, set: spans.NewSet(path)}
+func read(s io.Reader, path string, o Options, w *trace.Warnings) (*File, error) {
+	r := &reader{path: path, w: w, set: spans.NewSet(path), Options: o}
 	r.set.Step(1000)
 	if err := r.read(s); err != nil {
 		return nil, err
@@ -185,7 +195,7 @@ func (r *reader) trace(raw []byte, at int64) error {
 }
 
 func (r *reader) process(raw []byte) spans.Row {
-	var of spans.Resource
+	of := spans.Resource{HostAttributes: r.HostAttributes}
 	pull.Members(raw, func(name, v []byte) bool {
 		switch string(name) {
 		case "serviceName":

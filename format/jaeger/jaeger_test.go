@@ -26,7 +26,7 @@ const answer = `{"data":[{"traceID":"5b8efff798038103d269b633813fc60c","spans":[
 
 func parse(text string) (*File, []string, error) {
 	var w trace.Warnings
-	f, err := read(strings.NewReader(text), "f", &w)
+	f, err := read(strings.NewReader(text), "f", Options{}, &w)
 	return f, w.Lines(), err
 }
 
@@ -69,7 +69,15 @@ func TestAnAnswerOfTheAPIIsRowsAndMessages(t *testing.T) {
 		{Time: 1729181197749000000, Key: key("request"), Host: 1, Stream: 1, Role: trace.Receives},
 		{Time: 1729181197750000000, Key: key("reply"), Host: 1, Stream: 1, Role: trace.Sends},
 	}, Granularity: 1000}
-	if got := f.Marks(); !reflect.DeepEqual(got, marks) {
+	got := *f.Marks()
+	if len(got.Spans) != 2 || got.Spans[0].End != 1729181197750161000 || got.Spans[1].Parent != got.Spans[0].ID || got.Spans[1].Kind != trace.ServerSpan {
+		t.Errorf("spans %+v", got.Spans)
+	}
+	if r := got.Resources; len(r) != 2 || r[0].NamedBy != "hostname" || r[1].NamedBy != "ip" || r[1].Service != "back" || r[1].Attributes["process.pid"] != "12" {
+		t.Errorf("resources %+v", r)
+	}
+	got.Spans, got.Resources = nil, nil
+	if !reflect.DeepEqual(&got, marks) {
 		t.Errorf("got %+v, want %+v", got, marks)
 	}
 }
@@ -209,7 +217,7 @@ func FuzzRead(f *testing.F) {
 	testseed.Fuzz(f, func(t *testing.T, data []byte) {
 		Recognises(data)
 		var w trace.Warnings
-		if file, err := read(bytes.NewReader(data), "f", &w); err == nil {
+		if file, err := read(bytes.NewReader(data), "f", Options{}, &w); err == nil {
 			events(t, file)
 			rewritten(t, data)
 		}

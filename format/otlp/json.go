@@ -108,7 +108,7 @@ func (r *reader) jsonResource(raw []byte, at int64) error {
 		r.wholeJSON(raw, at)
 		return nil
 	}
-	var of spans.Resource
+	of := spans.Resource{HostAttributes: r.HostAttributes}
 	pull.Members(raw, func(name, v []byte) bool {
 		if string(name) != "resource" {
 			return true

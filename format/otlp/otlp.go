@@ -163,6 +163,7 @@ type reader struct {
 	path string
 	w    *trace.Warnings
 	set  *spans.Set
+	Options
 	// What is used again for every span.
 	span    spans.Span
 	texts   []byte
@@ -173,13 +174,22 @@ type reader struct {
 	broken func(err error, at int64)
 }
 
-// Read reads a file of spans.
-func Read(path string, w *trace.Warnings) (*File, error) {
-	return stream.ReadFile(path, func(s io.Reader) (*File, error) { return read(s, path, w) })
+// Options says how spans are read. The zero value is the default.
+type Options struct {
+	// HostAttributes are the attributes of a resource that name its host, best first, before those that name it by default.
+	HostAttributes []string
 }
 
-func read(s io.Reader, path string, w *trace.Warnings) (*File, error) {
-	r := &reader{path: path, w: w, set: spans.NewSet(path)}
+// Read reads a file of spans.
+func Read(path string, w *trace.Warnings) (*File, error) { return Options{}.Read(path, w) }
+
+// Read reads a file of spans.
+func (o Options) Read(path string, w *trace.Warnings) (*File, error) {
+	return stream.ReadFile(path, func(s io.Reader) (*File, error) { return read(s, path, o, w) })
+}
+
+func read(s io.Reader, path string, o Options, w *trace.Warnings) (*File, error) {
+	r := &reader{path: path, w: w, set: spans.NewSet(path), Options: o}
 	err := r.read(s)
 	var damage *stream.Damage
 	if errors.As(err, &damage) {

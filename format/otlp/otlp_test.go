@@ -50,7 +50,7 @@ func shown(t eventtest.Fataler, f *File) string {
 
 func parse(data []byte) (*File, []string, error) {
 	var w trace.Warnings
-	f, err := read(bytes.NewReader(data), "f", &w)
+	f, err := read(bytes.NewReader(data), "f", Options{}, &w)
 	return f, w.Lines(), err
 }
 
@@ -98,7 +98,7 @@ func TestClientAndServerAreARequestAndAReply(t *testing.T) {
 		{"a server that nobody called", spanJSON(s, "", `"kind":2,`+times), nil},
 		{"internal", spanJSON(s, c, `"kind":1,`+times), nil},
 		{"producer", spanJSON(c, "", `"kind":4,`+times), []trace.Mark{{Time: start, Key: key(c, "message"), Role: trace.Sends}}},
-		{"consumer", spanJSON(s, c, `"kind":5,`+times), []trace.Mark{{Time: start, Key: key(c, "message"), Role: trace.Receives}}},
+		{"consumer", spanJSON(s, c, `"kind":5,`+times), []trace.Mark{{Time: end, Key: key(c, "message"), Role: trace.Receives}}},
 		{"a consumer that waited", spanJSON(s, c, `"kind":5,"attributes":[{"key":"messaging.operation.type","value":{"stringValue":"receive"}}],`+times),
 			[]trace.Mark{{Time: end, Key: key(c, "message"), Role: trace.Receives}}},
 		{"a consumer with a link", spanJSON(s, "", `"kind":5,"links":[{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"`+c+`"}],`+times),

@@ -29,7 +29,7 @@ func (r *reader) resource(rs *v1.ResourceSpans, at int64) {
 		r.whole(rs)
 		return
 	}
-	var of spans.Resource
+	of := spans.Resource{HostAttributes: r.HostAttributes}
 	for _, kv := range rs.GetResource().GetAttributes() {
 		of.Set(kv.GetKey(), value(kv.GetValue()))
 	}

@@ -39,8 +39,11 @@ func ReadWhole(path string, w *trace.Warnings) (*v1.TracesData, error) {
 }
 
 // HostOf returns the name of the host on which a resource ran, as [Read] names it; "" where nothing tells.
-func HostOf(r *resourcev1.Resource) string {
-	var of spans.Resource
+func HostOf(r *resourcev1.Resource) string { return Options{}.HostOf(r) }
+
+// HostOf returns the name of the host on which a resource ran, as [Options.Read] names it; "" where nothing tells.
+func (o Options) HostOf(r *resourcev1.Resource) string {
+	of := spans.Resource{HostAttributes: o.HostAttributes}
 	for _, kv := range r.GetAttributes() {
 		of.Set(kv.GetKey(), value(kv.GetValue()))
 	}

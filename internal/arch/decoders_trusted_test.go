@@ -20,7 +20,9 @@ var trustedDecoders = map[string]string{
 	// Files and streams that are opened here and decoded by what is fuzzed.
 	"format.ReadDir":                        "lists names",
 	"format/chrome.Read":                    "opens the file that read decodes",
+	"format/jaeger.Options.Read":            "opens the file that read decodes",
 	"format/jaeger.Read":                    "opens the file that read decodes",
+	"format/otlp.Options.Read":              "opens the file that read decodes",
 	"format/otlp.Read":                      "opens the file that read decodes",
 	"format/pcap.ReadFrom":                  "the loop of Reader.Next, which is fuzzed, around an open file",
 	"internal/collect/captures.Host.Read":   "asks; the answer is of readLine and reduced.Read",

@@ -36,13 +36,15 @@ const (
 
 // Item is one thing in the file.
 type Item struct {
-	Time, End     clock.HostTime
-	Slice         uint64 // not 0: a slice that need not nest with others of its row
-	Flow, EndFlow uint64 // see [trace.Event]; of a slice's begin and of its end
-	fields        int    // where its fields begin in the trace's bytes, plus 1; 0 for none
+	Time          clock.HostTime
+	End           clock.HostTime // of an instant, the beginning of the slice within which it happened, 0 for none
+	Slice         uint64         // not 0: a slice that need not nest with others of its row
+	Flow, EndFlow uint64         // see [trace.Event]; of a slice's begin and of its end
+	fields        int            // where its fields begin in the trace's bytes, plus 1; 0 for none
 	Stream, Class int32
 	Kind          Kind
 	Role, EndRole trace.Role
+	step, endStep uint8 // of Time and End: places in the trace's steps
 }
 
 // maxFields is how many fields a class may have; more are left out and counted.
@@ -145,7 +147,8 @@ type Trace struct {
 	streams []trace.Stream
 	classes []trace.Class
 	items   []Item
-	bytes   []byte // fields of items
+	bytes   []byte   // fields of items
+	steps   []uint32 // of timestamps, ns; those of items are places here, and the first is that of items of which nothing is known
 }
 
 // Len returns how many items there are.

@@ -26,7 +26,7 @@ func (s *source) Next(e *trace.Event) error {
 		end := heap.Pop(&s.ends).(end)
 		it := &items[end.item]
 		*e = trace.Event{Time: it.End, Slice: it.Slice, Flow: it.EndFlow, Role: it.EndRole,
-			Stream: int(it.Stream), Class: int(it.Class), Phase: trace.End}
+			Stream: int(it.Stream), Class: int(it.Class), Phase: trace.End, Step: s.t.step(it.endStep)}
 		s.now = -1
 		return nil
 	}
@@ -34,7 +34,7 @@ func (s *source) Next(e *trace.Event) error {
 		return io.EOF
 	}
 	it := &items[s.next]
-	*e = trace.Event{Time: it.Time, Slice: it.Slice, Flow: it.Flow, Role: it.Role, Stream: int(it.Stream), Class: int(it.Class)}
+	*e = trace.Event{Time: it.Time, Slice: it.Slice, Flow: it.Flow, Role: it.Role, Stream: int(it.Stream), Class: int(it.Class), Step: s.t.step(it.step)}
 	switch it.Kind {
 	case Slice:
 		e.Phase = trace.Begin

@@ -9,13 +9,11 @@
 //	server        |--------------|             reply:   server's end   -> client's end
 //
 // Two messages, four constraints, since no span ends before it starts. A client that failed may have given up before its
-// server had finished, and one without an end is unknown: their replies are no messages. A server goes on after its reply
-// in rare instrumentations; nothing in a span tells, so that a bound made of spans holds if servers end before their
-// clients do.
+// server had finished, and one without an end is unknown: their replies are no messages. A server may go on after its reply, and
+// a client may wait for none. That servers end before their clients is a premise, which package match judges.
 //
-// A producer's span and a consumer's are one message, from where the sending began to where something was surely
-// there: the start of a consumer that is the producer's child and processes what came, but the end of one that waited for
-// it or only links to it. Spans within a process say nothing of clocks.
+// A producer's span and a consumer's are one message, from where the sending began to the consumer's end, where something
+// was surely there: consumers may begin when they poll. Spans within a process say nothing of clocks.
 //
 // Ends are joined by name, since the other one may be in another file: the trace's and the client's (or producer's) number.
 package spans
@@ -94,8 +92,8 @@ type Span struct {
 	Row         Row
 }
 
-// Row is a row and the host on which it lies.
-type Row struct{ Stream, Host int }
+// Row is a row, the host on which it lies, and the resource that a file describes it by.
+type Row struct{ Stream, Host, Resource int }
 
 // Set gathers the spans of a file.
 type Set struct {
@@ -106,7 +104,9 @@ type Set struct {
 	seen                 map[seen]struct{}
 	twice, early         int64
 	unnamed              int64
-	first                string // what ended early first
+	first                string         // what ended early first
+	items                []int32        // the item of each span of the marks
+	begin                clock.HostTime // of the span that was added last
 }
 
 // process is what has a row of its own.
@@ -129,7 +129,7 @@ func NewSet(file string) *Set {
 // Step says that all stamps are multiples of so many ns because the format has no more, not because a clock has none.
 func (s *Set) Step(ns int64) { s.marks.Granularity = ns }
 
-// Process returns the row of a service's process on a host. Instance tells those apart that have no number of a process.
+// Process returns the row of a service's process on a host, of which no resource is known. Instance tells those apart that have no number of a process.
 func (s *Set) Process(host, service, instance string, pid int64) Row {
 	p := process{host, service, instance, pid}
 	if r, known := s.rows[p]; known {
@@ -145,7 +145,7 @@ func (s *Set) Process(host, service, instance string, pid int64) Row {
 	if name == "" {
 		name = "unnamed service"
 	}
-	r := Row{Stream: s.Stream(trace.Stream{Name: name, Host: host, Kind: trace.Process, ID: pid, Parent: -1}), Host: h}
+	r := Row{Stream: s.Stream(trace.Stream{Name: name, Host: host, Kind: trace.Process, ID: pid, Parent: -1}), Host: h, Resource: -1}
 	s.rows[p] = r
 	return r
 }
@@ -175,12 +175,55 @@ func (s *Set) Add(sp *Span) {
 	if it.Kind != eventbuffer.Instant && sp.Trace != (TraceID{}) {
 		s.ends(sp, &it)
 	}
-	s.Builder.Add(it)
+	s.begin = sp.Start
+	item := s.Builder.Add(it)
+	if it.Kind != eventbuffer.Instant && sp.Trace != (TraceID{}) && sp.ID != (ID{}) {
+		s.describe(sp, int32(item))
+	}
 }
 
-// Event adds something that happened within a span, with the fields that were given to the set since the last.
+// describe notes what a span says of messages and of other spans.
+func (s *Set) describe(sp *Span, item int32) {
+	m := trace.SpanMark{
+		ID: trace.SpanID{Trace: sp.Trace, Span: sp.ID}, Start: sp.Start, End: sp.End, Name: nameOf(sp.Name),
+		Host: int32(sp.Row.Host), Stream: int32(sp.Row.Stream), Resource: int32(sp.Row.Resource), Kind: trace.SpanKind(sp.Kind),
+		Ended: sp.Ended, Failed: sp.Failed, LocalParent: sp.LocalParent,
+	}
+	if sp.Ended && sp.Kind != Server {
+		m.End += clock.HostTime(sp.Late)
+	}
+	if sp.Parent != (ID{}) {
+		m.Parent = trace.SpanID{Trace: sp.Trace, Span: sp.Parent}
+	}
+	s.marks.Spans = append(s.marks.Spans, m)
+	s.items = append(s.items, item)
+	if sp.Kind != Consumer {
+		return
+	}
+	m.Link, m.LocalParent = true, false
+	for i, l := range sp.Links {
+		if l != (Link{sp.Trace, sp.Parent}) && l.ID != (ID{}) && !within(sp.Links[:min(i, 64)], l) {
+			m.Parent = trace.SpanID{Trace: l.Trace, Span: l.ID}
+			s.marks.Spans = append(s.marks.Spans, m)
+			s.items = append(s.items, item)
+		}
+	}
+}
+
+// nameOf returns a hash of a name without its digits (FNV-1a): numbers in names tell calls apart, not operations.
+func nameOf(name []byte) uint32 {
+	h := uint32(2166136261)
+	for _, c := range name {
+		if c < '0' || c > '9' {
+			h = (h ^ uint32(c)) * 16777619
+		}
+	}
+	return h
+}
+
+// Event adds something that happened within the span that was added last, with the fields that were given to the set since the last.
 func (s *Set) Event(row Row, at clock.HostTime, name, category []byte) {
-	s.Builder.Add(eventbuffer.Item{Time: at, Stream: int32(row.Stream), Class: s.Class(name, category)})
+	s.Builder.Add(eventbuffer.Item{Time: at, End: s.begin, Stream: int32(row.Stream), Class: s.Class(name, category)})
 }
 
 // ends marks the ends of messages that a span is, and gives its item the first of each side.
@@ -202,15 +245,16 @@ func (s *Set) ends(sp *Span, it *eventbuffer.Item) {
 	case Producer:
 		s.mark(sp, it, Link{sp.Trace, sp.ID}, "message", trace.Sends, false)
 	case Consumer:
-		parent := Link{sp.Trace, sp.Parent}
-		waits := sp.Operation == "receive" || sp.Operation == "poll"
-		if !sp.LocalParent && (sp.Ended || !waits) {
-			s.mark(sp, it, parent, "message", trace.Receives, waits)
+		if !sp.Ended {
+			return
 		}
-		processes := sp.Operation == "process" || sp.Operation == "deliver"
+		parent := Link{sp.Trace, sp.Parent}
+		if !sp.LocalParent {
+			s.mark(sp, it, parent, "message", trace.Receives, true)
+		}
 		for i, l := range sp.Links {
-			if l != parent && (sp.Ended || processes) && !within(sp.Links[:min(i, 64)], l) {
-				s.mark(sp, it, l, "message", trace.Receives, !processes)
+			if l != parent && !within(sp.Links[:min(i, 64)], l) {
+				s.mark(sp, it, l, "message", trace.Receives, true)
 			}
 		}
 	}
@@ -273,6 +317,11 @@ func (s *Set) Done(w *trace.Warnings) *File {
 	}
 	if s.Dropped > 0 {
 		w.AddN(file, "fields left out: more than 256 in one class", "", s.Dropped)
+	}
+	s.FindSteps(max(s.marks.Granularity, 1))
+	for i := range s.marks.Spans {
+		m := &s.marks.Spans[i]
+		m.StartStep, m.EndStep = s.Steps(int(s.items[i]))
 	}
 	return &File{marks: s.marks, buffer: s.Builder.Done()}
 }

@@ -34,7 +34,7 @@ func TestAConsumerReceivesFromEveryProducerOnce(t *testing.T) {
 	f := s.Done(&w)
 	var want []trace.Mark
 	for _, id := range []byte{2, 3, 4} {
-		want = append(want, trace.Mark{Time: 5, Key: trace.KeyOf("span", "\x09"+strings.Repeat("\x00", 15), string([]byte{id, 0, 0, 0, 0, 0, 0, 0}), "message"), Role: trace.Receives})
+		want = append(want, trace.Mark{Time: 8, Key: trace.KeyOf("span", "\x09"+strings.Repeat("\x00", 15), string([]byte{id, 0, 0, 0, 0, 0, 0, 0}), "message"), Role: trace.Receives})
 	}
 	if got := f.Marks().Marks; !reflect.DeepEqual(got, want) || len(w.Lines()) > 0 {
 		t.Errorf("got %v, want %v; %q", got, want, w.Lines())
