@@ -23,6 +23,13 @@
 //	twoclocks           captures whose sent and received packets were stamped by two clocks
 //	votes               how many votes decide, of which some are false
 //
+// Beside captures:
+//
+//	tagged, collective  marks of programs and tracers, joined by their keys
+//	spans               clients and servers, producers and consumers; replies tested by durations
+//	replyshape          what the delays of replies show of their servers' ends
+//	spannames           whether all spans of a host are of one clock
+//
 // A message is a byte range, not a packet: a sender's super-segment (TSO) arrives as many packets or as other
 // super-segments (GRO), and for every range received the send of its last byte happened before, however it was
 // divided; of its first byte, where the receiver merged it and may have stamped the first part (ranges.go):
