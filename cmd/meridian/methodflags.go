@@ -33,6 +33,8 @@ type methodFlags struct {
 	repair                     string
 	addresses                  []string
 	granularity                []string
+	hostAttributes             []string
+	replies                    string
 
 	flags   *pflag.FlagSet
 	methods []string
@@ -57,8 +59,14 @@ func (f *methodFlags) add(cmd *cobra.Command, methods []string) {
 	f.flags.StringVar(&f.samples, "samples", "", "`[NAME=]FILE` with lines HOST HOST_TIME REFERENCE_TIME ERROR, taken against the clock NAME ("+methodSampled+")")
 	f.flags.StringVar(&f.samplesUse, "samples-use", sampled.Modes[0], "`MODE` of using samples: "+strings.Join(sampled.Modes, ", "))
 	f.flags.StringVar(&f.repair, "repair", "", "move messages that still arrive before they were sent, by `METHOD`: "+strings.Join(pipeline.Repairs(), ", "))
+	f.flags.StringArrayVar(&f.hostAttributes, "host-attribute", nil, "`KEY` of the attribute that names the host of spans, such as k8s.pod.name (default: the first of host.name, "+
+		"k8s.pod.name, host.id, service.instance.id, service.name); may be repeated, the best first")
+	f.flags.StringVar(&f.replies, "replies", pipeline.RepliesTested, "what a reply in spans proves, `WHAT`: "+pipeline.RepliesEnd+", that the server ended before its client did, "+
+		pipeline.RepliesBegin+", that it had begun, or "+pipeline.RepliesTested+", the former where the delays of replies show it")
 	completions(cmd, map[string]cobra.CompletionFunc{
-		"method": choices(methods...), "network": choices(align.Networks()...), "min-delay": choices(measured), "segment": choices(),
+		"replies":        choices(pipeline.ReplyPremises()...),
+		"host-attribute": choices("host.name", "host.id", "k8s.node.name", "k8s.pod.name", "container.id", "service.instance.id", "process.pid", "service.name"),
+		"method":         choices(methods...), "network": choices(align.Networks()...), "min-delay": choices(measured), "segment": choices(),
 		"confidence": choices("90", "95", "99", "100"), "samples-use": choices(sampled.Modes...), "repair": choices(pipeline.Repairs()...),
 	})
 }
@@ -137,7 +145,7 @@ func (f *methodFlags) options(all bool) (o pipeline.Options, err error) {
 		}
 	}
 	o.Align.Options = align.Options{Method: f.method, Network: f.network, Reference: f.reference, Confidence: f.confidence, Segment: f.segment}
-	o.Align.Repair = f.repair
+	o.Align.Repair, o.Align.Replies = f.repair, f.replies
 	o.Align.NoAdapt = f.noAdapt
 	if f.flags.Changed("wander") || f.flags.Changed("epsilon") || f.flags.Changed("max-skew") {
 		o.Align.Assumption = &bound.Assumption{Wander: f.wander, Epsilon: float64(f.epsilon.Nanoseconds()), MaxSkew: f.maxSkew}
@@ -170,6 +178,10 @@ func (f *methodFlags) options(all bool) (o pipeline.Options, err error) {
 	if o.Match.Granularity, err = parseGranularity(f.granularity); err != nil {
 		return o, err
 	}
+	if slices.Contains(f.hostAttributes, "") {
+		return o, wrong("--host-attribute: no attribute is named")
+	}
+	o.Match.HostAttributes = f.hostAttributes
 	o.Match.Addresses, err = parseAddresses(f.addresses)
 	return o, err
 }

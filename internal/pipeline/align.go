@@ -3,6 +3,8 @@ package pipeline
 import (
 	"context"
 	"math"
+	"slices"
+	"strings"
 	"sync"
 
 	"meridian/align"
@@ -20,6 +22,8 @@ const AsRecorded = "none"
 type AlignOptions struct {
 	align.Options        // the method may be AsRecorded where a function says so
 	Repair        string // one of Repairs, after any method; "" for none
+	// Replies is the premise on which replies of spans rest: one of ReplyPremises; "" for the first.
+	Replies string
 }
 
 // check refuses, before any work is done, options that cannot be.
@@ -28,6 +32,9 @@ func (o *AlignOptions) check() error {
 		if err := o.Options.Check(); err != nil {
 			return &usage.Error{Reason: err.Error()}
 		}
+	}
+	if o.Replies != "" && !slices.Contains(ReplyPremises(), o.Replies) {
+		return usage.Errorf("--replies: unknown premise %q (%s)", o.Replies, strings.Join(ReplyPremises(), ", "))
 	}
 	return o.CheckRepair()
 }
@@ -38,21 +45,22 @@ type Solved struct {
 	Solution *align.Solution
 	Repair   *show.Repair // of what the method left inverted; nil if none was asked for
 	Options  AlignOptions
+	ladder   ladder
 	// undivided is what undividedRoundTrips returns; nil: not asked yet
 	undivided map[[2]int]int64
 }
 
 // Solve aligns the clocks, and repairs what is left inverted.
 func Solve(ctx context.Context, m *Matched, o AlignOptions) (*Solved, error) {
-	s, err := align.Solve(ctx, &m.Problem, o.Options)
+	s, l, err := solveLadder(ctx, m, o)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	if err != nil {
 		return nil, &usage.Error{Reason: err.Error()}
 	}
-	solved := &Solved{Matched: m, Options: o}
-	solved.Solution, solved.Repair, err = Repair(ctx, &m.Problem, s, o)
+	solved := &Solved{Matched: m, Options: o, ladder: l}
+	solved.Solution, solved.Repair, err = Repair(ctx, l.problem, s, o)
 	return solved, err
 }
 

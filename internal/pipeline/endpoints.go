@@ -19,6 +19,7 @@ func (o *Ordered) endpoints(host func(clock int) int) []order.EventSource {
 			continue
 		}
 		of := o.placed(owner[i], order.EventSource{Events: s, Host: host(owner[i]), Map: o.mapOf(owner[i]), Window: order.InOrder})
+		of.Granularity = stepOf(o.Matched, owner[i], o.resolutions.captured[owner[i]]) // messages of lists have their own
 		if of.Map != nil && o.Solution.Divided != nil && i < len(o.Solution.Divided.Clocks) && o.inPieces(owner[i]) {
 			of.Map, of.Unbounded = &messages.Maps[i], messages.Unbounded[i]
 		}
@@ -31,7 +32,10 @@ func (o *Ordered) endpoints(host func(clock int) int) []order.EventSource {
 // pieces, and behind them all clocks again, for messages whose pieces are not known.
 func (o *Ordered) messageSource() (messages *source.Messages, owner []int) {
 	if o.Solution == nil || o.Solution.Divided == nil {
-		messages = &source.Messages{Clocks: o.Clocks, Channels: o.Channels[:o.sent], Skip: o.isRecorded, Memory: o.memory}
+		messages = &source.Messages{Clocks: o.Clocks, Channels: o.Channels[:o.sent], Skip: o.isRecorded, Memory: o.memory,
+			Step: func(channel int, received bool, t clock.HostTime) int64 {
+				return endStep(o.Matched, channel, received, t)
+			}}
 		if o.Solution != nil {
 			messages.Maps, messages.Unbounded = o.coverage.maps, o.coverage.gaps
 		}
@@ -52,6 +56,13 @@ func (o *Ordered) messageSource() (messages *source.Messages, owner []int) {
 		}
 	}
 	messages.Unbounded = append(messages.Unbounded, o.coverage.gaps...)
+	for k, c := range d.ClockOf {
+		messages.Clocks[k].Granularity = o.Clocks[c].Granularity
+	}
+	var origins []int
+	messages.Step = func(channel int, received bool, t clock.HostTime) int64 {
+		return endStep(o.Matched, origins[channel], received, t)
+	}
 	owner = slices.Clone(d.ClockOf)
 	for i := range o.Clocks {
 		owner = append(owner, i)
@@ -63,7 +74,8 @@ func (o *Ordered) messageSource() (messages *source.Messages, owner []int) {
 		if n >= d.Sure {
 			c.From, c.To = pieces+d.ClockOf[c.From], pieces+d.ClockOf[c.To]
 		}
-		messages.Channels = append(messages.Channels, trace.Channel{From: c.From, To: c.To, Messages: c.Messages})
+		origins = append(origins, d.ChannelOf[n])
+		messages.Channels = append(messages.Channels, trace.Channel{From: c.From, To: c.To, Messages: asRecorded(o.Matched, d.ChannelOf[n], c.Messages)})
 	}
 	return messages, owner
 }

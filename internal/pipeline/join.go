@@ -7,28 +7,30 @@ import (
 	"meridian/trace"
 )
 
-// addMessages adds the messages of a list, and returns the clocks of its hosts. A host that a capture has keeps its
+// addMessages adds the messages of a list, and returns the clocks of its hosts and how coarse their timestamps are. A host that a capture has keeps its
 // clock.
-func (j *joiner) addMessages(l *trace.List) (clocks []int) {
+func (j *joiner) addMessages(l *trace.List) (clocks []int, steps []*trace.Resolution) {
 	for _, name := range l.Hosts {
 		i := j.clock(name)
 		clocks = append(clocks, i)
 		j.files[i] = append(j.files[i], l.File)
 	}
+	steps = j.resolutions.addList(l, clocks)
 	for _, c := range l.Channels {
 		from, to := clocks[c.From], clocks[c.To]
 		for _, m := range c.Messages {
 			j.addStamp(from, m.Sent)
 			j.addStamp(to, m.Received)
 		}
+		j.resolutions.sends[len(j.Channels)], j.resolutions.receipts[len(j.Channels)] = steps[c.From], receiptSteps{all: steps[c.To]}
 		j.Channels = append(j.Channels, trace.Channel{From: from, To: to, Messages: c.Messages})
 	}
-	return clocks
+	return clocks, steps
 }
 
 // addCollectives adds the messages that a list's collectives amount to. The events of their members are when they entered
 // and when they left, however many messages that makes.
-func (j *joiner) addCollectives(l *trace.List, clocks []int) {
+func (j *joiner) addCollectives(l *trace.List, clocks []int, steps []*trace.Resolution) {
 	for _, c := range l.Collectives {
 		for _, m := range c.Members {
 			i := clocks[m.Clock]
@@ -39,6 +41,7 @@ func (j *joiner) addCollectives(l *trace.List, clocks []int) {
 		}
 	}
 	for _, c := range match.Collectives(l.Collectives) {
+		j.resolutions.receipts[len(j.Channels)] = receiptSteps{all: steps[c.To]}
 		c.From, c.To = clocks[c.From], clocks[c.To]
 		j.Channels = append(j.Channels, c)
 	}
@@ -67,6 +70,7 @@ func (j *joiner) addRecordings(set *input.Set, w *trace.Warnings) []trace.Collec
 		return j.clock(name)
 	}
 	var tagged []match.TaggedFile
+	var spans []match.SpanFile
 	for n, x := range set.Recordings {
 		r := recording{Recording: x}
 		for _, h := range x.Hosts {
@@ -74,6 +78,7 @@ func (j *joiner) addRecordings(set *input.Set, w *trace.Warnings) []trace.Collec
 			r.clocks = append(r.clocks, i)
 			j.files[i] = append(j.files[i], x.Path)
 			j.extend(i, h.First, h.Last, h.Events)
+			j.resolutions.addRecorded(i, h)
 		}
 		if len(x.Hosts) == 0 { // it is a host all the same, that nothing aligns
 			w.Add(x.Path, "no events in it", "")
@@ -85,7 +90,7 @@ func (j *joiner) addRecordings(set *input.Set, w *trace.Warnings) []trace.Collec
 			j.Clocks[clockOf(x, "")].Events -= int64(x.Capture.Packets.Len())
 		}
 		marks := set.Marks[n]
-		if marks == nil || len(marks.Marks) == 0 {
+		if marks == nil || len(marks.Marks)+len(marks.Spans) == 0 {
 			continue
 		}
 		clocks := make([]int, len(marks.Hosts))
@@ -95,14 +100,45 @@ func (j *joiner) addRecordings(set *input.Set, w *trace.Warnings) []trace.Collec
 				j.stated[clocks[i]] = max(j.stated[clocks[i]], marks.Granularity)
 			}
 		}
+		if len(marks.Spans) > 0 {
+			spans = append(spans, match.SpanFile{Marks: marks, Clocks: clocks})
+			continue
+		}
 		for _, m := range marks.Marks {
-			j.addGranularity(clocks[m.Host], m.Time)
+			j.resolutions.marks[clocks[m.Host]].Add(m.Time)
 		}
 		tagged = append(tagged, match.TaggedFile{Marks: marks, Clocks: clocks})
 	}
 	found := match.Tagged(tagged, w)
 	j.recorded[0] = len(j.Channels)
-	j.Channels = append(j.Channels, found.Channels...)
+	for _, c := range found.Channels {
+		j.addMarkedChannel(c)
+	}
+	if len(spans) > 0 {
+		j.addSpans(match.Spans(spans))
+	}
 	j.recorded[1] = len(j.Channels)
 	return found.Collectives
+}
+
+// addMarkedChannel adds a channel of events of recordings that name their messages. Of several recordings of a clock each is as coarse as all
+// together.
+func (j *joiner) addMarkedChannel(c trace.Channel) {
+	r := &j.resolutions
+	step := max(r.marks[c.To].Step(), j.stated[c.To])
+	r.coarsest[c.To] = max(r.coarsest[c.To], step)
+	r.receipts[len(j.Channels)] = receiptSteps{all: &trace.Resolution{Step: step}}
+	j.Channels = append(j.Channels, c)
+}
+
+// addSpans adds the messages of spans.
+func (j *joiner) addSpans(found *match.SpanResult) {
+	j.spans = found
+	for _, c := range found.Channels {
+		j.resolutions.receipts[len(j.Channels)] = receiptSteps{each: c.Steps}
+		if c.Weaker != nil {
+			j.weaker[len(j.Channels)] = c.Weaker
+		}
+		j.Channels = append(j.Channels, c.Channel)
+	}
 }

@@ -22,6 +22,8 @@ type MatchOptions struct {
 	Samples   Samples                 // for the method sampled
 	// Granularity is the steps of stamps in ns by host, "" for all others. They hold instead of those that the stamps show.
 	Granularity map[string]int64
+	// HostAttributes are the attributes of resources that name the hosts of spans, best first, before those that name them by default.
+	HostAttributes []string
 	// Memory keeps what grows with the input, from reading to the end of the run; nil is Go's heap.
 	Memory trace.Memory
 	// Dropped, unless it is nil, is told when the run uses nothing any more that Memory keeps: before it merges captures.
@@ -47,6 +49,10 @@ type Matched struct {
 	sent     int
 	listed   int
 	recorded [2]int
+
+	resolutions resolutions
+	weaker      map[int][]trace.Message // of channels of replies: what holds although servers end after their clients
+	spans       *match.SpanResult       // nil without spans
 }
 
 // recording is a recording with the clocks of its hosts.
@@ -76,7 +82,7 @@ func Match(ctx context.Context, set *input.Set, o MatchOptions, w *trace.Warning
 	if err := j.addSamples(o.Samples, w); err != nil {
 		return nil, err
 	}
-	j.settleGranularity(&o)
+	j.settleResolutions(&o)
 	j.settleSteering(w)
 	if err := j.checkNames(&o); err != nil {
 		return nil, err
@@ -102,10 +108,9 @@ func (o *MatchOptions) granularityOf(host string) int64 {
 // joiner adds to the messages of captures what message lists, recordings and samples say.
 type joiner struct {
 	*Matched
-	number      map[string]int      // of the clocks, by name
-	captured    int                 // how many clocks captures have; those behind are of other inputs alone
-	granularity []trace.Granularity // by clock, of those that no capture has
-	stated      map[int]int64       // by clock: the granularity that a format states
+	number   map[string]int // of the clocks, by name
+	captured int            // how many clocks captures have; those behind are of other inputs alone
+	stated   map[int]int64  // by clock: the granularity that a format states
 }
 
 func newJoiner(found *match.Result, captures []*trace.Capture) *joiner {
@@ -113,6 +118,9 @@ func newJoiner(found *match.Result, captures []*trace.Capture) *joiner {
 		Matched: &Matched{Result: found, captures: captures},
 		number:  make(map[string]int), captured: len(found.Clocks), stated: make(map[int]int64),
 	}
+	j.resolutions.receipts, j.resolutions.sends = make(map[int]receiptSteps), make(map[int]*trace.Resolution)
+	j.resolutions.grow(len(found.Clocks) - 1)
+	j.weaker = make(map[int][]trace.Message)
 	j.files = make([][]string, len(found.Clocks))
 	j.operations = make([][]source.Operation, len(found.Clocks))
 	for i, c := range found.Clocks {
@@ -130,17 +138,19 @@ func newJoiner(found *match.Result, captures []*trace.Capture) *joiner {
 // to.
 func (j *joiner) addTraces(set *input.Set, w *trace.Warnings) {
 	j.listed = len(j.Channels)
-	clocks := make([][]int, len(set.Lists))
+	clocks, steps := make([][]int, len(set.Lists)), make([][]*trace.Resolution, len(set.Lists))
 	for n, l := range set.Lists {
-		clocks[n] = j.addMessages(l)
+		clocks[n], steps[n] = j.addMessages(l)
 	}
 	collectives := j.addRecordings(set, w)
 	j.sent = len(j.Channels)
 	for n, l := range set.Lists {
-		j.addCollectives(l, clocks[n])
+		j.addCollectives(l, clocks[n], steps[n])
 		j.addBroadcasts(l, clocks[n])
 	}
-	j.Channels = append(j.Channels, match.Collectives(collectives)...)
+	for _, c := range match.Collectives(collectives) {
+		j.addMarkedChannel(c)
+	}
 }
 
 // clock returns the number of a clock, which it adds if no input had it so far.
@@ -149,9 +159,10 @@ func (j *joiner) clock(name string) int {
 	if !known {
 		i = len(j.Clocks)
 		j.number[name] = i
-		j.Clocks = append(j.Clocks, trace.Clock{Name: name, Host: name}) // its granularity: settleGranularity
+		j.Clocks = append(j.Clocks, trace.Clock{Name: name, Host: name}) // its granularity: settleResolutions
 		j.Addresses = append(j.Addresses, nil)
 		j.files, j.operations = append(j.files, nil), append(j.operations, nil)
+		j.resolutions.grow(i)
 	}
 	return i
 }
@@ -159,7 +170,6 @@ func (j *joiner) clock(name string) int {
 // addStamp counts a stamp of a clock, and extends the clock's trace to it.
 func (j *joiner) addStamp(clock int, stamp clock.HostTime) {
 	j.extend(clock, stamp, stamp, 1)
-	j.addGranularity(clock, stamp)
 }
 
 // extend extends the trace of a clock to some events of it.
@@ -173,38 +183,6 @@ func (j *joiner) extend(clock int, first, last clock.HostTime, events int64) {
 	}
 	c.First, c.Last = min(c.First, first), max(c.Last, last)
 	c.Events += events
-}
-
-// addGranularity takes account of a stamp of a clock that no capture has. Package pcap does so for those of captures.
-func (j *joiner) addGranularity(clock int, stamp clock.HostTime) {
-	if clock < j.captured {
-		return
-	}
-	for len(j.granularity) <= clock {
-		j.granularity = append(j.granularity, trace.Granularity{})
-	}
-	j.granularity[clock].Add(stamp)
-}
-
-// settleGranularity decides how coarse the stamps of clocks are that no capture has, and of those of which the format or the user
-// states it.
-func (j *joiner) settleGranularity(o *MatchOptions) {
-	for i := j.captured; i < len(j.Clocks); i++ {
-		c := &j.Clocks[i]
-		c.Granularity = 1
-		if i < len(j.granularity) {
-			c.Granularity = j.granularity[i].Step()
-		}
-	}
-	for clock, step := range j.stated {
-		c := &j.Clocks[clock]
-		c.Granularity = max(c.Granularity, step)
-	}
-	for i := range j.Clocks {
-		if step := o.granularityOf(j.Clocks[i].Host); step > 0 {
-			j.Clocks[i].Granularity = step
-		}
-	}
 }
 
 // checkNames refuses names that no input has, which would otherwise be ignored, and names that two clocks would share.

@@ -35,7 +35,7 @@ func twoLists() *joiner {
 func joined(set *input.Set) *joiner {
 	j := newJoiner(&match.Result{}, nil)
 	j.addTraces(set, new(trace.Warnings))
-	j.settleGranularity(&MatchOptions{})
+	j.settleResolutions(&MatchOptions{})
 	return j
 }
 
@@ -43,7 +43,7 @@ func TestCollectivesAndBroadcastsOfListsKeepTheirClocks(t *testing.T) {
 	m := twoLists()
 	want := []trace.Clock{
 		{Name: "a", Host: "a", First: 10, Last: 10, Events: 1, Granularity: 10},
-		{Name: "b", Host: "b", First: 20, Last: 40, Events: 4, Granularity: 6},
+		{Name: "b", Host: "b", First: 20, Last: 40, Events: 4, Granularity: 10},
 		{Name: "c", Host: "c", First: 2, Last: 9, Events: 3, Granularity: 1},
 		{Name: "d", Host: "d", First: 7, Last: 7, Events: 1, Granularity: 1},
 	}
@@ -124,24 +124,24 @@ func TestSamplesAreOfTheClocksThatTheTracesHave(t *testing.T) {
 	}
 }
 
-func TestStampsOfListsAreAsCoarseAsAllOfThemSay(t *testing.T) {
+func TestOneFineTimestampMakesNoListFine(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		stamps  int
 		step    int64
-		odd     bool // one stamp that keeps no step
+		odd     bool // one timestamp that keeps no step
 		granule int64
 	}{
 		{"microseconds", 200, 1000, false, 1000},
 		{"nanoseconds", 200, 1, false, 1},
-		{"one that is finer", 200, 1000, true, 1},
+		{"one that is finer", 200, 1000, true, 1000},
 		{"few", 4, 1000, false, 1000},
 		{"seconds", 200, 1_000_000_000, false, 1_000_000_000},
 		{"no coarser than seconds", 200, 60_000_000_000, false, 1_000_000_000},
 	} {
 		l := &trace.List{Hosts: []string{"a", "b"}, Channels: []trace.Channel{{From: 0, To: 1}}}
 		for i := range c.stamps {
-			at := clock.HostTime(int64(i*i%9973) * c.step)
+			at := clock.HostTime(int64(i) * int64(2_654_435_761) % 999_983 * c.step)
 			l.Channels[0].Messages = append(l.Channels[0].Messages, trace.Message{Sent: at, Received: at + clock.HostTime(7*c.step)})
 		}
 		if c.odd {

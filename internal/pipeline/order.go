@@ -89,9 +89,11 @@ func (o *Ordered) sources(kind passKind, schema *trace.Schema, w *trace.Warnings
 				closeAll(all)
 				return nil, err
 			}
-			all = append(all, o.placed(x.clocks[k], order.EventSource{
-				Events: s, Host: host(x.clocks[k]), Map: o.mapOf(x.clocks[k]), Keep: x.Only(h.Name, s), Window: x.Window(), Ahead: x.ReadAhead(),
-			}))
+			placed := o.placed(x.clocks[k], order.EventSource{
+				Host: host(x.clocks[k]), Map: o.mapOf(x.clocks[k]), Keep: x.Only(h.Name, s), Window: x.Window(), Ahead: x.ReadAhead(),
+			})
+			placed.Events, placed.Granularity = recordedEvents(o, &x, k, s)
+			all = append(all, placed)
 		}
 	}
 	for i, s := range o.segments {
@@ -104,7 +106,9 @@ func (o *Ordered) sources(kind passKind, schema *trace.Schema, w *trace.Warnings
 			m = o.segmentMap(i)
 		}
 		packets := source.Packets(o.rowName(s.clock, o.captureRow(c)), c, o.packetFilter(s), newPayloads(c))
-		all = append(all, o.placed(s.clock, order.EventSource{Events: packets, Host: host(s.clock), Map: m, Window: order.DefaultWindow}))
+		placed := o.placed(s.clock, order.EventSource{Events: packets, Host: host(s.clock), Map: m, Window: order.DefaultWindow})
+		placed.Granularity = stepOf(o.Matched, s.clock, c.Granularity)
+		all = append(all, placed)
 	}
 	all = append(all, o.endpoints(host)...)
 	for i := range o.Clocks {
@@ -129,6 +133,18 @@ func (a *Aligned) placed(i int, s order.EventSource) order.EventSource {
 		s.Component, s.Unbounded = a.Solution.Component[i], a.coverage.gaps[i]
 	}
 	return s
+}
+
+// recordedEvents returns the events that a recording has of its k-th host, and how coarse they are where they do not say it themselves.
+func recordedEvents(o *Ordered, x *recording, k int, s trace.Source) (trace.Source, int64) {
+	number := x.clocks[k]
+	switch {
+	case o.resolutions.isStated[number]:
+		return statedSteps{s}, o.Clocks[number].Granularity
+	case x.Spans():
+		return s, 1
+	}
+	return s, x.Hosts[k].Step
 }
 
 // isRecorded reports whether events of recordings are the endpoints of a channel's messages.

@@ -147,6 +147,9 @@ func (o *Options) order(ctx context.Context, traces []input.Trace, w *trace.Warn
 
 // ReadAndMatch runs the stages from the traces to a matched problem.
 func (o *Options) ReadAndMatch(ctx context.Context, traces []input.Trace, w *trace.Warnings) (*Matched, error) {
+	if len(o.Match.HostAttributes) > 0 {
+		traces = input.NameHostsBy(traces, o.Match.HostAttributes)
+	}
 	set, err := input.Read(ctx, traces, o.Match.Memory, w, func(done, total int64) { o.Progress.Report(Reading, done, total) })
 	if err != nil {
 		return nil, err

@@ -26,6 +26,7 @@ func (s *Solved) Describe(ctx context.Context, w *trace.Warnings) (*Aligned, err
 	a.refine()
 	f := &findings{Aligned: a, warnings: w, roundTrips: s.roundTrips(), named: make(map[int]bool)}
 	a.Report = newReport(s, a.coverage, f.roundTrips)
+	warnOfSpans(f, s.ladder)
 	f.warnOfSegments()
 	warnOfDisorder(f)
 	warnOfLateStamps(f)
@@ -54,6 +55,8 @@ func newReport(s *Solved, c *coverage, roundTrips map[[2]int]int64) *show.Report
 		Method: x.Method, Network: x.Network, Assumption: AssumptionOf(x, s.Clocks, s.Options.Options), Repair: s.Repair,
 		Reference: s.referenceName(), Quality: qualityOf(s, c), Memory: s.need,
 	}
+	out.Premises = s.premises()
+	out.Assumption = joinClauses(out.Assumption, premiseClause(out.Premises))
 	if x.Assumed != (bound.Assumption{}) && out.Assumption != "" {
 		out.WanderPPBS, out.EpsilonNs = &x.Assumed.Wander, &x.Assumed.Epsilon
 		if x.Assumed.MaxSkew > 0 {

@@ -60,15 +60,20 @@ func (j *joiner) addSamples(from Samples, w *trace.Warnings) error {
 		reference = j.clock(from.Name())
 		j.files[reference] = append(j.files[reference], from.File)
 	}
+	var granularity trace.Granularity
 	for _, s := range list {
 		if clocks[s.Clock] < 0 {
 			continue
 		}
 		if !isHost {
 			j.addStamp(reference, s.Reference)
+			granularity.Add(s.Reference)
 		}
 		s.Clock, s.Against = clocks[s.Clock], reference
 		j.Samples = append(j.Samples, s)
+	}
+	if !isHost {
+		j.resolutions.coarsest[reference] = granularity.Step()
 	}
 	return nil
 }

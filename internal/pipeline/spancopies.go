@@ -8,7 +8,6 @@ import (
 	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"meridian/clock"
-	"meridian/format/otlp"
 	"meridian/internal/filter"
 	"meridian/internal/pipeline/input"
 	"meridian/internal/pipeline/spans"
@@ -67,7 +66,7 @@ func correctSpans(ctx context.Context, o *Ordered, w *trace.Warnings) (*tracev1.
 	}
 	clocks := make(map[int]*spans.Clock)
 	tally := spans.Correct(all.ResourceSpans, func(rs *tracev1.ResourceSpans) *spans.Clock {
-		x, host := of[rs], otlp.HostOf(rs.Resource)
+		x, host := of[rs], of[rs].HostOf(rs.Resource)
 		k := slices.IndexFunc(x.Hosts, func(h *input.RecordedHost) bool { return h.Name == host })
 		if k < 0 { // none of its spans could be used
 			return nil

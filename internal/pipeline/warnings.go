@@ -214,7 +214,7 @@ func (m *Matched) WarnOfIslands(component []int, wanted, reference, lacking stri
 		if component[i] != largest {
 			apart = append(apart, c.Name)
 		}
-		if lacking == "messages" && alone(component, i) && c.Events > 0 {
+		if lacking == "messages" && alone(component, i) && c.Events > 0 && !spansExplain(m, i) {
 			warnOfApart(m, i, w)
 		}
 	}

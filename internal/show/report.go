@@ -35,8 +35,10 @@ type Report struct {
 	Hosts         []Host         `json:"hosts"`
 	Pairs         []Pair         `json:"pairs"`
 	Quality       Quality        `json:"quality"`
-	Warnings      []string       `json:"warnings"`
-	Memory        *Memory        `json:"memory,omitempty"` // nil where the run's limit was to be kept
+	// Premises are what the bounds rest on beside the assumption about clocks; it names those that nothing tests.
+	Premises []Premise `json:"premises,omitempty"`
+	Warnings []string  `json:"warnings"`
+	Memory   *Memory   `json:"memory,omitempty"` // nil where the run's limit was to be kept
 }
 
 // Memory is about how much memory a run takes that cannot keep to its limit, and for what, bytes.

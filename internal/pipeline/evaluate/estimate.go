@@ -12,6 +12,7 @@ import (
 	"meridian/internal/pipeline"
 	"meridian/internal/pipeline/usage"
 	"meridian/internal/show"
+	"meridian/trace"
 )
 
 // estimate is what a method says of the clocks.
@@ -31,7 +32,8 @@ type estimate struct {
 type estimator struct {
 	*pipeline.Matched
 	options *Options
-	first   *estimate // the first that aligned the clocks; nil without any
+	problem *trace.Problem // of Matched, as alignment sees it
+	first   *estimate      // the first that aligned the clocks; nil without any
 }
 
 // estimates runs the methods asked for. In a comparison all follow the reference that the first of them chose: errors
@@ -152,11 +154,11 @@ func (e *estimator) repair(ctx context.Context, x *estimate, o pipeline.AlignOpt
 	switch {
 	case o.Repair == "":
 	case x.solution == nil: // as recorded
-		x.maps, x.repair, err = pipeline.RepairMaps(&e.Problem, x.maps, o, func(i int) string { return e.Clocks[i].Host })
+		x.maps, x.repair, err = pipeline.RepairMaps(e.problem, x.maps, o, func(i int) string { return e.Clocks[i].Host })
 	default:
 		s, tree := *x.solution, *x.solution.Tree
 		s.Tree, tree.Maps, s.Divided = &tree, x.maps, x.divided
-		if x.solution, x.repair, err = pipeline.Repair(ctx, &e.Problem, &s, o); err == nil {
+		if x.solution, x.repair, err = pipeline.Repair(ctx, e.problem, &s, o); err == nil {
 			x.maps, x.divided = x.solution.Maps, x.solution.Divided
 		}
 	}
@@ -166,7 +168,7 @@ func (e *estimator) repair(ctx context.Context, x *estimate, o pipeline.AlignOpt
 // solve runs a method of package align.
 func (e *estimator) solve(ctx context.Context, o align.Options) *estimate {
 	begun := time.Now()
-	s, err := align.Solve(ctx, &e.Problem, o)
+	s, err := align.Solve(ctx, e.problem, o)
 	if err != nil {
 		return &estimate{method: o.Method, refused: err}
 	}

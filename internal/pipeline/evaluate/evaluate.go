@@ -74,12 +74,12 @@ func Run(ctx context.Context, traces []input.Trace, o Options) (*Evaluation, err
 	if err != nil {
 		return nil, err
 	}
-	e := &estimator{Matched: matched, options: &o}
+	e := &estimator{Matched: matched, options: &o, problem: pipeline.ForAlignment(matched, o.Align.Replies)}
 	estimates, err := e.estimates(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m := newMeasurer(&matched.Problem, truth)
+	m := newMeasurer(e.problem, truth)
 	result := &Evaluation{Evaluation: &show.Evaluation{Reference: e.referenceName(estimates)}}
 	for i, x := range estimates {
 		o.Progress.Report("measuring", int64(i), int64(len(estimates)))

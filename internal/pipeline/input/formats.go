@@ -3,6 +3,7 @@ package input
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"meridian/format"
@@ -31,17 +32,35 @@ type events struct {
 }
 
 // recordingFormats opens recordings, by their format. To add a format, add a line.
-var recordingFormats = map[format.Kind]func(string, *trace.Warnings) (events, error){
+var recordingFormats = map[format.Kind]func(string, reading, *trace.Warnings) (events, error){
 	format.CTF:     openCTF,
 	format.GoTrace: openGoTrace,
-	format.OTLP:    func(path string, w *trace.Warnings) (events, error) { return inMemory(otlp.Read(path, w)) },
-	format.Jaeger:  func(path string, w *trace.Warnings) (events, error) { return inMemory(jaeger.Read(path, w)) },
-	format.Chrome:  func(path string, w *trace.Warnings) (events, error) { return inMemory(chrome.Read(path, w)) },
+	format.OTLP: func(path string, r reading, w *trace.Warnings) (events, error) {
+		return inMemory(otlp.Options{HostAttributes: r.hostAttributes}.Read(path, w))
+	},
+	format.Jaeger: func(path string, r reading, w *trace.Warnings) (events, error) {
+		return inMemory(jaeger.Options{HostAttributes: r.hostAttributes}.Read(path, w))
+	},
+	format.Chrome: func(path string, _ reading, w *trace.Warnings) (events, error) { return inMemory(chrome.Read(path, w)) },
+}
+
+// reading says how traces are read.
+type reading struct {
+	hostAttributes []string // that name the hosts of spans, best first
+}
+
+// NameHostsBy has the hosts of spans named by attributes of their resources, best first, before those that name them by default.
+func NameHostsBy(traces []Trace, attributes []string) []Trace {
+	traces = slices.Clone(traces)
+	for i := range traces {
+		traces[i].hostAttributes = attributes
+	}
+	return traces
 }
 
 // openCTF opens a directory. Sensors and recorders of Meridian key messages by tags; the traces that Meridian writes of
 // a timeline, and those of other tracers, do not.
-func openCTF(path string, w *trace.Warnings) (events, error) {
+func openCTF(path string, _ reading, w *trace.Warnings) (events, error) {
 	t, err := ctf.Open(path, w)
 	if err != nil {
 		return events{}, err
@@ -90,7 +109,7 @@ func warnOfDropped(t *ctf.Trace, w *trace.Warnings) (bool, error) {
 }
 
 // openGoTrace reads the file at each opening, since it may be larger than memory.
-func openGoTrace(path string, _ *trace.Warnings) (events, error) {
+func openGoTrace(path string, _ reading, _ *trace.Warnings) (events, error) {
 	return events{open: func(w *trace.Warnings) (trace.Source, error) {
 		f, err := gotrace.Read(path, w)
 		if err != nil {

@@ -30,6 +30,7 @@ type Trace struct {
 	Path string
 	kind format.Kind
 	away *Away
+	reading
 }
 
 // IsCapture reports whether a trace is a capture of packets.

@@ -47,7 +47,7 @@ func (s *Set) Held() (h Held) {
 	}
 	for _, m := range s.Marks {
 		if m != nil {
-			h.Marks += int64(len(m.Marks)) * markMemory
+			h.Marks += int64(len(m.Marks)+2*len(m.Spans)) * markMemory
 		}
 	}
 	for _, l := range s.Lists {

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 
+	resourcev1 "go.opentelemetry.io/proto/otlp/resource/v1"
 	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"meridian/clock"
@@ -51,6 +52,10 @@ type RecordedHost struct {
 	Name        string // as the file has it; "" stands for the trace's host
 	First, Last clock.HostTime
 	Events      int64
+	// Step is how coarse its timestamps are, ns, at least 1: the step of all, or of the coarsest where events have their own.
+	Step int64
+
+	granularity trace.Granularity
 }
 
 // CTF reports whether a tracer or a recorder wrote it, which might have recorded packets as well.
@@ -65,6 +70,11 @@ func (x *Recording) WholeSpans(w *trace.Warnings) (*tracev1.TracesData, error) {
 		return jaeger.ReadWhole(x.Path, w)
 	}
 	return otlp.ReadWhole(x.Path, w)
+}
+
+// HostOf returns the name that spans of a resource have as their host in a file of spans.
+func (x *Recording) HostOf(r *resourcev1.Resource) string {
+	return otlp.Options{HostAttributes: x.hostAttributes}.HostOf(r)
 }
 
 // Open returns the events from the beginning: as recorded, or with rows as what happens on the rows of a timeline. Only
@@ -117,7 +127,7 @@ func (x *Recording) Only(host string, s trace.Source) func(*trace.Event) bool {
 
 // readRecording reads what alignment needs of a recording.
 func readRecording(ctx context.Context, in Trace, m trace.Memory, w *trace.Warnings) (*Recording, *trace.Marks, error) {
-	e, err := recordingFormats[in.kind](in.Path, w)
+	e, err := recordingFormats[in.kind](in.Path, in.reading, w)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -147,13 +157,30 @@ func readRecording(ctx context.Context, in Trace, m trace.Memory, w *trace.Warni
 	if x.Capture != nil && x.Capture.Packets.Len() == 0 {
 		x.Capture = nil
 	}
+	for _, h := range x.Hosts {
+		h.settleStep()
+	}
 	x.events.first = nil
 	marks := e.marks
 	if s.marks != nil && len(s.marks.Marks) > 0 {
 		marks = s.marks
 	}
+	if marks != nil && len(marks.Spans) > 0 {
+		marks.Marks = nil // the spans say more
+	}
 	x.events.marks = nil
 	return x, marks, err
+}
+
+// fewEvents is the number of events of a host below which coarse timestamps may be by chance, or by the rhythm of a program.
+const fewEvents = 8
+
+// settleStep decides how coarse the timestamps are of a host whose events do not say it themselves.
+func (h *RecordedHost) settleStep() {
+	if h.Step == 0 && h.Events >= fewEvents {
+		h.Step = h.granularity.Step()
+	}
+	h.Step = max(h.Step, 1)
 }
 
 // drain reads all events of a source.
@@ -220,6 +247,8 @@ func (s *surveySource) Next(e *trace.Event) error {
 	}
 	h.First, h.Last = min(h.First, e.Time), max(h.Last, e.Time)
 	h.Events++
+	h.granularity.Add(e.Time)
+	h.Step = max(h.Step, int64(e.Step))
 	if s.marks != nil && e.Flow != 0 && e.Role != trace.NoRole {
 		s.mark(e)
 	}

@@ -21,6 +21,9 @@ type Messages struct {
 	Maps []clock.Map
 	// Unbounded is, of each clock, where the bounds of its map say nothing; nil where they always do.
 	Unbounded [][]clock.HostInterval
+	// Step returns how coarse the timestamp of an end of a channel's messages is, ns: of the receipt, or of the sending; 0: as coarse as its
+	// clock's captures. Nil is 0 for all.
+	Step func(channel int, received bool, t clock.HostTime) int64
 	// Memory keeps the endpoints in the order of their clocks; nil is Go's heap.
 	Memory trace.Memory
 }
@@ -100,6 +103,9 @@ func (x *endpointSource) Next(e *trace.Event) error {
 	*e = trace.Event{Time: p.time, Flow: x.before[p.channel] + uint64(p.message) + 1, Role: trace.Sends, Class: sendClass}
 	if x.of.Channels[p.channel].To == x.clock {
 		e.Role, e.Class = trace.Receives, receiveClass
+	}
+	if x.of.Step != nil {
+		e.Step = uint32(x.of.Step(int(p.channel), e.Role == trace.Receives, p.time))
 	}
 	return nil
 }
