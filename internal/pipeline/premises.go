@@ -87,7 +87,7 @@ func withBoundsOf(p *trace.Problem, s, bounds *align.Solution) *align.Solution {
 	}
 	out, tree := *s, *s.Tree
 	out.Tree, tree.Maps = &tree, slices.Clone(s.Maps)
-	out.Hosts, out.Pairs = slices.Clone(s.Hosts), slices.Clone(s.Pairs)
+	out.Hosts, out.Pairs, out.False = slices.Clone(s.Hosts), slices.Clone(s.Pairs), bounds.False
 	for i := range out.Maps {
 		x := &out.Maps[i]
 		x.Low, x.High = bounds.Maps[i].Low, bounds.Maps[i].High
@@ -98,6 +98,8 @@ func withBoundsOf(p *trace.Problem, s, bounds *align.Solution) *align.Solution {
 		h, of := &out.Hosts[i], &bounds.Hosts[i]
 		h.Determined, h.SkewBounded, h.SkewLow, h.SkewHigh = h.Determined && of.Determined, of.SkewBounded, of.SkewLow, of.SkewHigh
 		h.Spread, h.Bounded = pair.SpreadOf(x, c.First, c.Last)
+		b := of.Believing // about another estimate
+		h.Believing = pair.Spread{Best: min(b.Best, h.Spread.Best), Mean: min(b.Mean, h.Spread.Mean), Worst: min(b.Worst, h.Spread.Worst)}
 	}
 	for i := range out.Pairs {
 		x, of := &out.Pairs[i], &bounds.Pairs[i]
@@ -108,14 +110,15 @@ func withBoundsOf(p *trace.Problem, s, bounds *align.Solution) *align.Solution {
 		e.Fit, e.Map.Low, e.Map.High = of.Estimate.Fit, of.Estimate.Map.Low, of.Estimate.Map.High
 		e.Determined, e.SkewBounded = e.Determined && of.Estimate.Determined, of.Estimate.SkewBounded
 		e.SkewLow, e.SkewHigh = of.Estimate.SkewLow, of.Estimate.SkewHigh
-		x.Stretches = of.Stretches
+		x.Stretches, x.Believing, x.False = of.Stretches, of.Believing, of.False
+		x.ToleratedAB, x.ToleratedBA = of.ToleratedAB, of.ToleratedBA
 	}
 	return &out
 }
 
 // contradicted reports whether the messages of a solution contradict what it assumes anywhere.
 func contradicted(s *align.Solution) bool {
-	if len(s.Steps)+len(s.Contradictions) > 0 || s.Outliers+s.Quality.BeyondGranularity+s.Quality.Contradicting > 0 {
+	if len(s.Steps)+len(s.Contradictions)+len(s.False) > 0 || s.Outliers+s.Quality.BeyondGranularity+s.Quality.Contradicting > 0 {
 		return true
 	}
 	return slices.ContainsFunc(s.Pairs, func(x align.Pair) bool { return len(x.Stretches) > 0 || x.Estimate.Fit == pair.Fallback })
