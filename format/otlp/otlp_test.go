@@ -264,7 +264,7 @@ func TestTempoAnswersAreRead(t *testing.T) {
 			t.Errorf("%s: not recognised", x.name)
 		}
 		var w trace.Warnings
-		f, err := read(strings.NewReader(x.text), "f", &w)
+		f, err := read(strings.NewReader(x.text), "f", Options{}, &w)
 		if err != nil {
 			t.Errorf("%s: %v", x.name, err)
 			continue

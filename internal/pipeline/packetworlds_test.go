@@ -20,7 +20,7 @@ import (
 
 var packetWorlds = flag.Int("packet-worlds", 60, "worlds of each kind in which packets or directions are easily mistaken")
 
-const us, ms, second = int64(1_000), int64(1_000_000), int64(1_000_000_000)
+const microsecond, millisecond, second = int64(1_000), int64(1_000_000), int64(1_000_000_000)
 
 // worldStart is the true time at which worlds begin, ns.
 const worldStart = int64(1_764_000_000) * second
@@ -44,7 +44,7 @@ type worldFrame struct {
 
 func newPacketWorld(r *rand.Rand) *packetWorld {
 	w := &packetWorld{Rand: r, grid: [2]int64{1, 1}, next: make(map[[2]byte]uint16)}
-	w.offset = []int64{0, 0, 3_500 * ms, -20 * ms, r.Int64N(10*second) - 5*second}[r.IntN(5)]
+	w.offset = []int64{0, 0, 3_500 * millisecond, -20 * millisecond, r.Int64N(10*second) - 5*second}[r.IntN(5)]
 	w.window = [2][2]int64{{-1 << 60, 1 << 60}, {-1 << 60, 1 << 60}}
 	return w
 }
@@ -140,7 +140,7 @@ func (w *packetWorld) connection(at int64, client, server byte, port uint16, sta
 	segment := func(from, to byte, flags byte, length int) {
 		stamp := uint32(0)
 		if stamped {
-			stamp = uint32(at/ms) + 100_000
+			stamp = uint32(at/millisecond) + 100_000
 		}
 		ack := next[to]
 		if flags&trace.ACK == 0 {
@@ -157,15 +157,15 @@ func (w *packetWorld) connection(at int64, client, server byte, port uint16, sta
 		if flags&(trace.SYN|trace.FIN) != 0 {
 			next[from]++
 		}
-		at = arrives(from, at, passed) + 2*us + w.Int64N(8*us)
+		at = arrives(from, at, passed) + 2*microsecond + w.Int64N(8*microsecond)
 	}
 	segment(client, server, trace.SYN, 0)
 	segment(server, client, trace.SYN|trace.ACK, 0)
 	segment(client, server, trace.ACK, 0)
 	for range requests {
-		at += w.Int64N(20 * ms)
+		at += w.Int64N(20 * millisecond)
 		segment(client, server, trace.ACK|trace.PSH, 40+w.IntN(200))
-		at += w.Int64N(2 * ms)
+		at += w.Int64N(2 * millisecond)
 		segment(server, client, trace.ACK|trace.PSH, 40+w.IntN(1200))
 		segment(client, server, trace.ACK, 0)
 	}
@@ -199,10 +199,10 @@ func (w *packetWorld) polls(services int, period, until int64, passes path) {
 	slices.Sort(phase)
 	for round := int64(0); round*period < until; round++ {
 		for i, p := range phase {
-			at := round*period + p + w.Int64N(100*us)
+			at := round*period + p + w.Int64N(100*microsecond)
 			port := uint16(5000 + i)
 			at = w.datagram(at, 1, 0, 17, udpBody(port, 161, fmt.Appendf(nil, "poll of service %d please answer", i)), passes)
-			w.datagram(at+20*us, 2, 0, 17, udpBody(161, port, fmt.Appendf(nil, "answer of service %d", i)), passes)
+			w.datagram(at+20*microsecond, 2, 0, 17, udpBody(161, port, fmt.Appendf(nil, "answer of service %d", i)), passes)
 		}
 	}
 }
@@ -212,14 +212,14 @@ func (w *packetWorld) founders(from, until, apart int64, passes path) {
 	for at := from; at < until; at += apart/2 + w.Int64N(apart) {
 		id := w.identification(1, 2)
 		end := w.datagram(at, 1, id, 17, udpBody(4000, 4001, w.random(40)), passes)
-		w.datagram(end+20*us, 2, w.identification(2, 1), 17, udpBody(4001, 4000, w.random(40)), passes)
+		w.datagram(end+20*microsecond, 2, w.identification(2, 1), 17, udpBody(4001, 4000, w.random(40)), passes)
 	}
 }
 
 // pings sends echo requests, numbered from 1 without timestamps, every second.
 func (w *packetWorld) pings(from int64, n int, id uint16, passes path) {
 	for i := range n {
-		at := from + int64(i)*second + w.Int64N(50*us)
+		at := from + int64(i)*second + w.Int64N(50*microsecond)
 		echo := func(kind byte) []byte {
 			b := []byte{kind, 0, 0, 0, 0x12, 0x34, 0, byte(i + 1)}
 			return append(b, "abcdefghijklmnopqrstuvwabcdefghi"...)
@@ -230,7 +230,7 @@ func (w *packetWorld) pings(from int64, n int, id uint16, passes path) {
 			id++
 		}
 		end := w.datagram(at, 1, id, 1, echo(8), passes)
-		w.datagram(end+10*us, 2, reply, 1, echo(0), passes)
+		w.datagram(end+10*microsecond, 2, reply, 1, echo(0), passes)
 	}
 }
 
@@ -297,7 +297,7 @@ func (w *packetWorld) outside(t *testing.T, rows []map[string]string) (outside, 
 
 // Of no world is a bound silently wrong, nothing is said that is not so, and sound worlds are aligned.
 func TestPacketsThatAreEasilyMistakenMakeNoBoundSilentlyWrong(t *testing.T) {
-	lan, wan := hostsOn(40*us, 20*us), hostsOn(2*ms, ms)
+	lan, wan := hostsOn(40*microsecond, 20*microsecond), hostsOn(2*millisecond, millisecond)
 	either := func(w *packetWorld) path {
 		if w.IntN(2) == 0 {
 			return lan
@@ -314,7 +314,7 @@ func TestPacketsThatAreEasilyMistakenMakeNoBoundSilentlyWrong(t *testing.T) {
 	}
 	conversation := func(w *packetWorld, passes path) {
 		for at, port := int64(0), uint16(40_000); port < 40_008; port++ {
-			at = w.connection(at+w.Int64N(500*ms), 1, 2, port, true, 4, passes, later)
+			at = w.connection(at+w.Int64N(500*millisecond), 1, 2, port, true, 4, passes, later)
 		}
 	}
 	const said, sound, silent = "said", "sound", ""
@@ -328,8 +328,8 @@ func TestPacketsThatAreEasilyMistakenMakeNoBoundSilentlyWrong(t *testing.T) {
 		{"datagrams without identifications that change", sound, "", func(w *packetWorld) {
 			passes := either(w)
 			for i := range 30 {
-				at := w.datagram(int64(i)*100*ms, 1, 0, 17, udpBody(4000, 4001, w.random(40)), passes)
-				w.datagram(at+20*us, 2, 0, 17, udpBody(4001, 4000, w.random(40)), passes)
+				at := w.datagram(int64(i)*100*millisecond, 1, 0, 17, udpBody(4000, 4001, w.random(40)), passes)
+				w.datagram(at+20*microsecond, 2, 0, 17, udpBody(4001, 4000, w.random(40)), passes)
 			}
 		}},
 		{"merged, stamped with the first segment", sound, "", func(w *packetWorld) { w.trains(true) }},
@@ -355,7 +355,7 @@ func TestPacketsThatAreEasilyMistakenMakeNoBoundSilentlyWrong(t *testing.T) {
 			passes := either(w)
 			overlapping(w)
 			w.polls(10, 8*second+w.Int64N(4*second), 30*second, passes)
-			w.founders(w.window[1][0], 8*second, 100*ms, passes)
+			w.founders(w.window[1][0], 8*second, 100*millisecond, passes)
 		}},
 		{"pings that start again", said, "equal ones may be sent at other times", func(w *packetWorld) {
 			passes := either(w)
@@ -371,10 +371,10 @@ func TestPacketsThatAreEasilyMistakenMakeNoBoundSilentlyWrong(t *testing.T) {
 			} else {
 				overlapping(w)
 			}
-			period := 100*ms + w.Int64N(3*second)
+			period := 100*millisecond + w.Int64N(3*second)
 			for at := int64(0); at < 30*second; at += period {
-				w.datagram(at+w.Int64N(50*us), 1, 0, 17, udpBody(694, 694, []byte("alive")), passes)
-				w.datagram(at+w.Int64N(50*us), 2, 0, 17, udpBody(695, 695, []byte("alive")), passes)
+				w.datagram(at+w.Int64N(50*microsecond), 1, 0, 17, udpBody(694, 694, []byte("alive")), passes)
+				w.datagram(at+w.Int64N(50*microsecond), 2, 0, 17, udpBody(695, 695, []byte("alive")), passes)
 			}
 		}},
 		{"keepalives, one in each capture", said, "equal ones may be sent at other times", func(w *packetWorld) {
@@ -391,7 +391,7 @@ func TestPacketsThatAreEasilyMistakenMakeNoBoundSilentlyWrong(t *testing.T) {
 			w.offset = w.Int64N(second)
 			apart(w)
 			for at, port := int64(0), uint16(40_000); port < 40_060; port++ {
-				at = w.connection(at+w.Int64N(500*ms), 1, 2, port, true, 4, lan, later)
+				at = w.connection(at+w.Int64N(500*millisecond), 1, 2, port, true, 4, lan, later)
 			}
 		}},
 		{"one direction in each capture", said, "it holds one direction and ", func(w *packetWorld) {
@@ -401,10 +401,10 @@ func TestPacketsThatAreEasilyMistakenMakeNoBoundSilentlyWrong(t *testing.T) {
 			}
 		}},
 		{"PTP over Ethernet", said, "are PTP over Ethernet, which is not matched", func(w *packetWorld) {
-			for at := int64(0); at < 5*second; at += 125 * ms {
+			for at := int64(0); at < 5*second; at += 125 * millisecond {
 				f := append([]byte{1, 0x1b, 0x19, 0, 0, 0, 2, 0, 0, 0, 0, 1, 0x88, 0xf7}, w.random(44)...)
 				w.see(0, at, f)
-				w.see(1, at+20*us, f)
+				w.see(1, at+20*microsecond, f)
 			}
 		}},
 		{"other hosts", said, ": recorded on other hosts, or behind a proxy, a translator or a tunnel?", func(w *packetWorld) {
@@ -415,7 +415,7 @@ func TestPacketsThatAreEasilyMistakenMakeNoBoundSilentlyWrong(t *testing.T) {
 			w.seen[0] = a
 		}},
 		{"coarse timestamps on a LAN", silent, "", func(w *packetWorld) {
-			w.grid[w.IntN(2)] = []int64{10 * ms, ms, 100 * us}[w.IntN(3)]
+			w.grid[w.IntN(2)] = []int64{10 * millisecond, millisecond, 100 * microsecond}[w.IntN(3)]
 			for range 3 {
 				conversation(w, lan)
 			}
@@ -462,12 +462,12 @@ func TestFilesOfOneCaptureAreMatchedAsOne(t *testing.T) {
 	r := testseed.New(t)
 	for range 20 {
 		w := newPacketWorld(r)
-		passes := hostsOn(40*us, 20*us)
+		passes := hostsOn(40*microsecond, 20*microsecond)
 		at := int64(0)
 		for port := uint16(40_000); port < 40_008; port++ {
-			at = w.connection(at+w.Int64N(200*ms), 1, 2, port, r.IntN(2) == 0, 6, passes, later)
+			at = w.connection(at+w.Int64N(200*millisecond), 1, 2, port, r.IntN(2) == 0, 6, passes, later)
 		}
-		w.polls(10, 600*ms, at, passes)
+		w.polls(10, 600*millisecond, at, passes)
 		align := func(inputs []input.Trace) (messages int64, bound string, warned []string) {
 			o := Options{}
 			o.Align.Reference = "a"
@@ -503,17 +503,17 @@ func (w *packetWorld) trains(first bool) {
 		var payload []byte
 		id := w.identification(1, 2)
 		w.next[[2]byte{1, 2}] += uint16(n)
-		stamp := uint32(at/ms) + 1
+		stamp := uint32(at/millisecond) + 1
 		var sent, came [2]int64 // of the first segment and the last
 		for i := range n {
 			part := w.random(1448)
 			w.see(0, at, framed(1, 2, id+uint16(i), 64, 6, segmentBody(40_000, 80, seq+uint32(len(payload)), ack, trace.ACK, stamp, part)))
 			payload = append(payload, part...)
 			if i == 0 {
-				sent[0], came[0] = at, at+10*us+w.Int64N(5*us)
+				sent[0], came[0] = at, at+10*microsecond+w.Int64N(5*microsecond)
 			}
-			sent[1], came[1] = at, max(came[0], at+10*us+w.Int64N(5*us))
-			at += 1200 + w.Int64N(3*us)
+			sent[1], came[1] = at, max(came[0], at+10*microsecond+w.Int64N(5*microsecond))
+			at += 1200 + w.Int64N(3*microsecond)
 		}
 		received := came[1]
 		if first {
@@ -522,11 +522,11 @@ func (w *packetWorld) trains(first bool) {
 		w.see(1, received, framed(1, 2, id, 64, 6, segmentBody(40_000, 80, seq, ack, trace.ACK, stamp, payload)))
 		seq += uint32(len(payload))
 		answer := framed(2, 1, w.identification(2, 1), 64, 6, segmentBody(80, 40_000, ack, seq, trace.ACK, stamp, nil))
-		at = came[1] + 5*us
+		at = came[1] + 5*microsecond
 		w.see(1, at, answer)
-		at += 10*us + w.Int64N(5*us)
+		at += 10*microsecond + w.Int64N(5*microsecond)
 		w.see(0, at, answer)
-		at += w.Int64N(30 * ms)
+		at += w.Int64N(30 * millisecond)
 	}
 }
 
@@ -534,18 +534,18 @@ func (w *packetWorld) trains(first bool) {
 func (w *packetWorld) multicasts(from byte) {
 	at := int64(0)
 	ids := w.IntN(2) == 0
-	lateA := w.Int64N(100 * ms)
+	lateA := w.Int64N(100 * millisecond)
 	for i := range 60 {
-		at += w.Int64N(300 * ms)
+		at += w.Int64N(300 * millisecond)
 		id := uint16(0)
 		if ids {
 			id = uint16(i + 1)
 		}
 		body := udpBody(4000, 4000, fmt.Appendf(nil, "tick %d %x", i, w.Uint64()))
-		a, b := at+lateA+w.Int64N(5*ms), at+w.Int64N(5*ms)
+		a, b := at+lateA+w.Int64N(5*millisecond), at+w.Int64N(5*millisecond)
 		if from == 1 {
 			a = at
-			b = at + 2*ms + w.Int64N(5*ms)
+			b = at + 2*millisecond + w.Int64N(5*millisecond)
 		}
 		w.see(0, a, framed(from, 0, id, 64, 17, body))
 		w.see(1, b, framed(from, 0, id, 63, 17, body))
@@ -559,14 +559,14 @@ func (w *packetWorld) keepalives(connections int, period int64, passes path) {
 		port := uint16(50_000 + c)
 		for at := w.Int64N(period); at < 60*second; at += period {
 			end := w.datagram(at, 1, 0, 6, segmentBody(port, 80, seq-1, ack, trace.ACK, 0, nil), passes)
-			w.datagram(end+5*us, 2, 0, 6, segmentBody(80, port, ack, seq, trace.ACK, 0, nil), passes)
+			w.datagram(end+5*microsecond, 2, 0, 6, segmentBody(80, port, ack, seq, trace.ACK, 0, nil), passes)
 		}
 	}
 }
 
 // ring has hosts 10.0.0.3 and 4 talk over two taps that packets pass in one order both ways. routers is by how many hops.
 func (w *packetWorld) ring(routers byte) {
-	toTap, there, back := 60*us+w.Int64N(200*us), 20*us+w.Int64N(100*us), 200*us+w.Int64N(1000*us)
+	toTap, there, back := 60*microsecond+w.Int64N(200*microsecond), 20*microsecond+w.Int64N(100*microsecond), 200*microsecond+w.Int64N(1000*microsecond)
 	if w.IntN(2) == 0 {
 		there, back = back, there
 	}
@@ -580,7 +580,7 @@ func (w *packetWorld) ring(routers byte) {
 	}
 	arrives := func(_ byte, _ int64, passed [2]int64) int64 { return passed[1] + toTap }
 	for at, port := int64(0), uint16(38_081); port < 38_081+40; port++ {
-		at = w.connection(at+w.Int64N(200*ms), 3, 4, port, w.IntN(2) == 0, 1+w.IntN(3), passes, arrives)
+		at = w.connection(at+w.Int64N(200*millisecond), 3, 4, port, w.IntN(2) == 0, 1+w.IntN(3), passes, arrives)
 	}
 	for i := range w.seen[1] {
 		w.seen[1][i].frame[22] -= routers
