@@ -160,7 +160,7 @@ func (e *Estimated) contradictory() bool {
 		return false
 	}
 	return slices.ContainsFunc(e.pairs, func(x Pair) bool {
-		if slices.ContainsFunc(x.Stretches, func(s bound.Stretch) bool { return steps.Contradictory(s.Wander) }) {
+		if e.bent(x.A, x.B) {
 			return true
 		}
 		return x.Estimate.Fit == pair.Fallback && (e.task.method.linear || x.Estimate.Map.Low == nil)
@@ -174,9 +174,16 @@ func (e *Estimated) findSteps(ctx context.Context) (*steps.Parted, error) {
 	problems := pairs.problems(t.problem, 0)
 	messages := make([]steps.Pair, len(pairs))
 	for i := range pairs {
-		messages[i] = steps.Pair{A: pairs[i].A, B: pairs[i].B, Messages: problems[i]}
+		x := &pairs[i]
+		messages[i] = steps.Pair{A: x.A, B: x.B, Messages: problems[i], Bent: e.bent(x.A, x.B)}
 	}
 	return steps.Find(ctx, t.problem, messages, e.assumed.Epsilon, t.reference)
+}
+
+// bent reports whether two clocks bend more in some stretch than clocks wander.
+func (e *Estimated) bent(a, b int) bool {
+	i, found := e.pairs.index(a, b)
+	return found && slices.ContainsFunc(e.pairs[i].Stretches, func(s bound.Stretch) bool { return steps.Contradictory(s.Wander) })
 }
 
 // estimator makes an Estimated; it may change it until it is returned.

@@ -228,17 +228,17 @@ func (f *freeClocks) pair(x *Pair) {
 func (f *freeClocks) solution(s *Solution) *Solution {
 	out := *s
 	out.Tree, out.Pairs = f.tree(s.Tree), f.pairs(s.Pairs)
-	out.Hosts = slices.Clone(s.Hosts)
+	out.Hosts, out.Believing = slices.Clone(s.Hosts), slices.Clone(s.Believing)
 	for i := range out.Hosts {
 		m, h := f.of(i), &out.Hosts[i]
 		if m == nil {
 			continue
 		}
+		out.Believing[i] = clock.Map{Mid: out.Maps[i].Mid} // the other is of the counter
 		c := &f.recorded.Clocks[i]
 		if h.Bounded {
 			h.Spread, h.Bounded = pair.SpreadOf(&out.Maps[i], c.First, c.Last)
 		}
-		h.Believing = pair.Spread{} // of the counter
 		h.Outside = quality.OutsideOf(f.recorded, &out.Maps[i], i, c.First, c.Last)
 		back := f.inverse[i]
 		h.Deviation = slices.Clone(h.Deviation)

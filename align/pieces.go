@@ -142,10 +142,15 @@ func join(t *steps.Parted, s *Solution) *Solution {
 		out.Pieces = make([][]Piece, n)
 		out.Divided = divided(t, s)
 	}
+	out.Believing = make([]clock.Map, n)
+	believing := cloneTree(s.Tree)
+	believing.Maps = s.Believing
 	for c, k := range nearestPieces(t, s.Tree) {
+		out.Believing[c] = s.Believing[k]
 		if out.Hosts[c] = s.Hosts[k]; t.Pieces(c) == nil {
 			continue
 		}
+		out.Believing[c] = steps.Join(piecesOf(t, believing, c, k))
 		out.Pieces[c] = piecesOf(t, s.Tree, c, k)
 		out.Hosts[c] = joinHost(t, s, c, k)
 		if m := &out.Maps[c]; m.Low == nil || m.High == nil {
@@ -170,9 +175,7 @@ func joinHost(t *steps.Parted, s *Solution, c, nearest int) Host {
 	events := int64(-1)
 	h.Bounded = true
 	h.Spread = pair.Spread{Best: math.MaxInt64}
-	h.Believing = pair.Spread{Best: math.MaxInt64}
-	believing := true // of all pieces it is known
-	var sum, sumBelieving, span float64
+	var sum, span float64
 	for _, k := range t.Pieces(c) {
 		if s.Component[k] != s.Component[nearest] {
 			continue
@@ -187,9 +190,6 @@ func joinHost(t *steps.Parted, s *Solution, c, nearest int) Host {
 		length := float64(piece.Last-piece.First) + 1
 		h.Spread.Best, h.Spread.Worst = min(h.Spread.Best, x.Spread.Best), max(h.Spread.Worst, x.Spread.Worst)
 		sum, span = sum+length*float64(x.Spread.Mean), span+length
-		believing = believing && x.Believing != (pair.Spread{})
-		h.Believing.Best, h.Believing.Worst = min(h.Believing.Best, x.Believing.Best), max(h.Believing.Worst, x.Believing.Worst)
-		sumBelieving += length * float64(x.Believing.Mean)
 		for _, d := range x.Deviation {
 			if d.Host >= piece.First && d.Host <= piece.Last && (len(h.Deviation) == 0 || d.Host > h.Deviation[len(h.Deviation)-1].Host) {
 				h.Deviation = append(h.Deviation, d)
@@ -198,9 +198,6 @@ func joinHost(t *steps.Parted, s *Solution, c, nearest int) Host {
 	}
 	if h.Spread.Mean = int64(sum / span); !h.Bounded {
 		h.Spread = pair.Spread{}
-	}
-	if h.Believing.Mean = int64(sumBelieving / span); !believing {
-		h.Believing = pair.Spread{}
 	}
 	return h
 }

@@ -33,6 +33,9 @@ type Solution struct {
 	// False are the messages that contradict all others between their clocks, by clocks, then by time. They were left out too, and
 	// nothing else counts them.
 	False []FalseMessage
+	// Believing has, of each clock, the estimate with the bounds that hold if every message is true that was not left out. It has no bounds where
+	// those are not known.
+	Believing []clock.Map
 	// Pieces are those of each clock that was set, in the order of time; nil where none was. Maps joins them: for readings
 	// that a clock showed twice, the estimate there is that of the first time, within bounds that contain both.
 	Pieces [][]Piece
@@ -66,7 +69,6 @@ type Host struct {
 	Determined, SkewBounded bool
 	Spread                  pair.Spread // error over its trace, if Bounded
 	Bounded                 bool
-	Believing               pair.Spread // the same if every message is true that was not left out; zero where that is not known
 	// Outside is where the estimate leaves its bounds: nowhere by the methods of our own, unless it is repaired afterwards.
 	Outside quality.Outside
 	// Deviation is the statistical error, as pair.Estimate has it; nil where the method has none.
@@ -102,9 +104,9 @@ func (o *Ordered) Solution(ctx context.Context) (*Solution, error) {
 	}
 	for i := range s.Hosts {
 		s.Hosts[i] = o.host(i)
-		c := &t.problem.Clocks[i]
-		s.Hosts[i].Believing, _ = pair.SpreadOf(&believing[i], c.First, c.Last)
+		believing[i].Mid = s.Maps[i].Mid
 	}
+	s.Believing = believing
 	s.False = slices.SortedFunc(slices.Values(t.found), compareFalse)
 	o.completePairs(s.Pairs)
 	s.Routes = p.allRoutes()

@@ -70,7 +70,7 @@ type partition struct {
 // the messages of the two alone do not tell which one did: other is what they show along the second clock; else nil.
 func partitionOf(p *pair.Problem) (best, other *partition) {
 	for _, alongB := range []bool{false, true} {
-		switch v, ok := partitionAlong(p, alongB); {
+		switch v, ok := partitionAlong(p, alongB, rateSlacks); {
 		case !ok || !v.distinct():
 		case best == nil || v.cost() < best.cost():
 			best = v
@@ -94,14 +94,27 @@ func (v *partition) turnsBack() bool {
 }
 
 // partitionAlong returns the pieces along one clock's stamps; false if there are too many.
-func partitionAlong(p *pair.Problem, alongB bool) (*partition, bool) {
-	s := search{series: newSeries(p, alongB)}
+func partitionAlong(p *pair.Problem, alongB bool, slacks []float64) (*partition, bool) {
+	s := search{series: newSeries(p, alongB), slacks: slacks}
 	if !s.run() {
 		return nil, false
 	}
 	v := &partition{series: s.series, segments: s.segments}
-	v.label(lastSlack)
+	v.label(s.last())
 	return v, true
+}
+
+// smallStep returns the pieces of two clocks one of which was set once by little; nil if the messages show anything else: that a clock was slewed, of
+// which the way from one piece to the other takes longer than between two messages.
+func smallStep(p *pair.Problem) *partition {
+	v, ok := partitionAlong(p, false, fineSlacks)
+	if !ok || len(v.cuts) != 1 || !v.distinct() || v.outliers > 0 {
+		return nil
+	}
+	if by, tolerance := v.cuts[0].by(); max(by, -by) <= 2*tolerance {
+		return nil
+	}
+	return v
 }
 
 // cost compares partitions: outliers and cuts, of which an axis in the wrong order has many.

@@ -5,7 +5,11 @@ import "slices"
 // rateSlacks are the slacks of rates with which the series is searched in turn. No two clocks differ by more than the first.
 // Around the rate that prevails in a segment, wander and slewing (500 ppm, adjtime) stay below the last. The slacks between
 // the two correct rates that a step or an outlier distorted. The last is used twice, since one outlier may hide another.
-var rateSlacks = [...]float64{0.05, 0.01, 0.001, 0.001}
+var rateSlacks = []float64{0.05, 0.01, 0.001, 0.001}
+
+// fineSlacks find small steps between dense messages of clocks that nobody slews: one of a millisecond contradicts only messages within a
+// second of it if the rate may depart by 0.001, and those within ten seconds if it may by 0.0001.
+var fineSlacks = []float64{0.0001, 0.0001}
 
 // lastSlack is the slack under which segments are final.
 const lastSlack = 0.001
@@ -24,13 +28,14 @@ const (
 // search finds the segments of a series between which the offset steps. On the way it labels points as outliers.
 type search struct {
 	*series
+	slacks   []float64 // in turn
 	segments []segment
 }
 
 // run searches the series with each slack in turn. It returns false if there are too many segments.
 func (v *search) run() bool {
 	v.segments = []segment{{from: 0, to: len(v.points), known: true}}
-	for _, w := range rateSlacks {
+	for _, w := range v.slacks {
 		var next []segment
 		for _, r := range v.segments {
 			if !r.known {
@@ -52,10 +57,13 @@ func (v *search) run() bool {
 		v.segments = next
 		v.merge(w)
 	}
-	v.restore(lastSlack)
+	v.restore(v.last())
 	v.joinSlews()
 	return true
 }
+
+// last is the slack under which segments are final.
+func (v *search) last() float64 { return v.slacks[len(v.slacks)-1] }
 
 // candidate is a segment that may begin within another one.
 type candidate struct {

@@ -42,7 +42,7 @@ func TestSearchFindsNoStepInClocksThatWereNotSet(t *testing.T) {
 			continue
 		}
 		for _, alongB := range []bool{false, true} {
-			if v, ok := partitionAlong(p, alongB); !ok || v.cost() > 0 {
+			if v, ok := partitionAlong(p, alongB, rateSlacks); !ok || v.cost() > 0 {
 				t.Errorf("seed %d, along b %v: %+v", seed, alongB, v)
 			}
 		}

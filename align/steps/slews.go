@@ -42,9 +42,9 @@ func (v *search) joinSlews() {
 // fits reports whether a segment before a point, or behind it, allows the point: then it was stamped before or behind the cut, not
 // on the way.
 func (v *search) fits(i int, r segment, before bool) bool {
-	s := v.through(openCorridor(), r, r.rate, r.slack(lastSlack), before, nil)
+	s := v.through(openCorridor(), r, r.rate, r.slack(v.last()), before, nil)
 	t, y := v.at(&v.points[i], r.rate)
-	s.move(t, r.slack(lastSlack))
+	s.move(t, r.slack(v.last()))
 	return s.allows(y, v.points[i].floor)
 }
 

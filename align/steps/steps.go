@@ -74,6 +74,9 @@ type Piece struct {
 type Pair struct {
 	A, B     int
 	Messages pair.Problem
+	// Bent says that the messages show a bend of the clocks that no wander of theirs explains. A small step contradicts the messages around it alone, and a
+	// bend over seconds would explain it too.
+	Bent bool
 }
 
 // maxClockWander is the greatest change of rate, ppb/s, that is taken for a clock's own: within ten seconds the rate would
@@ -109,8 +112,14 @@ func Find(ctx context.Context, p *trace.Problem, pairs []Pair, epsilon float64, 
 			if err := inner.Err(); err != nil || x.Messages.AB.Len() == 0 || x.Messages.BA.Len() == 0 {
 				return err
 			}
-			if consistent[i] = !contradictory(&x.Messages, epsilon); !consistent[i] {
+			consistent[i] = !contradictory(&x.Messages, epsilon)
+			if !consistent[i] {
 				partitions[i], others[i] = partitionOf(&x.Messages)
+			}
+			if x.Bent && (partitions[i] == nil || len(partitions[i].cuts) == 0) {
+				if v := smallStep(&x.Messages); v != nil {
+					partitions[i], others[i] = v, nil
+				}
 			}
 			return nil
 		})

@@ -9,6 +9,7 @@ import (
 	"meridian/align"
 	"meridian/align/pair"
 	"meridian/align/quality"
+	"meridian/clock"
 	"meridian/internal/show"
 	"meridian/match"
 	"meridian/trace"
@@ -88,6 +89,7 @@ func withBoundsOf(p *trace.Problem, s, bounds *align.Solution) *align.Solution {
 	out, tree := *s, *s.Tree
 	out.Tree, tree.Maps = &tree, slices.Clone(s.Maps)
 	out.Hosts, out.Pairs, out.False = slices.Clone(s.Hosts), slices.Clone(s.Pairs), bounds.False
+	out.Believing = slices.Clone(s.Believing)
 	for i := range out.Maps {
 		x := &out.Maps[i]
 		x.Low, x.High = bounds.Maps[i].Low, bounds.Maps[i].High
@@ -98,8 +100,7 @@ func withBoundsOf(p *trace.Problem, s, bounds *align.Solution) *align.Solution {
 		h, of := &out.Hosts[i], &bounds.Hosts[i]
 		h.Determined, h.SkewBounded, h.SkewLow, h.SkewHigh = h.Determined && of.Determined, of.SkewBounded, of.SkewLow, of.SkewHigh
 		h.Spread, h.Bounded = pair.SpreadOf(x, c.First, c.Last)
-		b := of.Believing // about another estimate
-		h.Believing = pair.Spread{Best: min(b.Best, h.Spread.Best), Mean: min(b.Mean, h.Spread.Mean), Worst: min(b.Worst, h.Spread.Worst)}
+		out.Believing[i] = clock.Map{Mid: x.Mid, Low: bounds.Believing[i].Low, High: bounds.Believing[i].High}
 	}
 	for i := range out.Pairs {
 		x, of := &out.Pairs[i], &bounds.Pairs[i]

@@ -132,7 +132,7 @@ func reportHost(s *Solved, covered *coverage, i int) show.Host {
 	}
 	if h.Bounded && covered.unbounded[i] == nil {
 		out.BoundNs = &covered.spreads[i].Worst
-		if believing, ok := believingSpread(x, covered, i); ok {
+		if believing, ok := believingSpread(x, covered, i, c.First, c.Last); ok {
 			out.BoundAllTrueNs = &believing.Worst
 		}
 		if x.Parent[i] != i {
@@ -222,12 +222,13 @@ func RegressionLines(s *align.Solution, clocks []trace.Clock) (out []show.PairLi
 
 // believingSpread returns the error of a host if every message is true that was not left out; false where that is not known. It is no
 // greater than the bound, which counts what the recording does not cover too.
-func believingSpread(s *align.Solution, covered *coverage, i int) (of pair.Spread, known bool) {
-	all, most := s.Hosts[i].Believing, &covered.spreads[i]
+func believingSpread(s *align.Solution, covered *coverage, i int, first, last clock.HostTime) (of pair.Spread, known bool) {
 	if s.Parent[i] == i {
 		return pair.Spread{}, true
 	}
-	if all == (pair.Spread{}) {
+	most := &covered.spreads[i]
+	all, known := pair.SpreadOf(&s.Believing[i], first, last)
+	if !known {
 		return all, false
 	}
 	return pair.Spread{Best: min(all.Best, most.Best), Mean: min(all.Mean, most.Mean), Worst: min(all.Worst, most.Worst)}, true
@@ -257,7 +258,7 @@ func qualityOf(s *Solved, covered *coverage) (q show.Quality) {
 		if !x.Hosts[i].Bounded || covered.unbounded[i] != nil {
 			return q
 		}
-		believing, ok := believingSpread(x, covered, i)
+		believing, ok := believingSpread(x, covered, i, c.First, c.Last)
 		known = known && ok
 		if events == 0 {
 			best, worst = h.Best, h.Worst

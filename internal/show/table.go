@@ -39,7 +39,7 @@ func (r *Report) hostTable(out *strings.Builder) {
 	}
 	for _, h := range r.Hosts {
 		cells := []string{printable(h.Name), optional(h.OffsetNs, offset), skew(h.SkewPPM, h.SkewLowPPM, h.SkewHighPPM),
-			bound(h.BoundNs), bound(h.BoundAllTrueNs), count(h.Events), printable(h.Reference)}
+			bound(h.BoundNs), allTrue(h.BoundNs, h.BoundAllTrueNs), count(h.Events), printable(h.Reference)}
 		switch {
 		case h.Unaligned != nil && h.OffsetNs == nil:
 			cells[6] = "(not aligned)"
@@ -60,9 +60,17 @@ func (r *Report) pairTable(out *strings.Builder) {
 	for _, p := range r.Pairs {
 		t.row(printable(p.A), printable(p.B), count(p.MessagesAB), count(p.MessagesBA), optional(p.MinRTTNs, duration),
 			printable(p.Fit), optional(p.OffsetNs, offset), skew(p.SkewPPM, p.SkewLowPPM, p.SkewHighPPM),
-			bound(p.BoundNs), bound(p.BoundAllTrueNs))
+			bound(p.BoundNs), allTrue(p.BoundNs, p.BoundAllTrueNs))
 	}
 	t.write(out)
+}
+
+// allTrue writes the bound that holds if every message is true; "-" where that is not known though there is a bound.
+func allTrue(any, all *int64) string {
+	if any != nil && all == nil {
+		return "-"
+	}
+	return bound(all)
 }
 
 func (r *Report) summary(out *strings.Builder) {

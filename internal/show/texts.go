@@ -37,7 +37,7 @@ func (r *Report) PairTexts() [][]string {
 	rows := [][]string{}
 	for _, p := range r.Pairs {
 		rows = append(rows, []string{p.A, p.B, count(p.MessagesAB), count(p.MessagesBA), optional(p.MinRTTNs, duration),
-			p.Fit, optional(p.OffsetNs, offset), skew(p.SkewPPM, p.SkewLowPPM, p.SkewHighPPM), bound(p.BoundNs), bound(p.BoundAllTrueNs)})
+			p.Fit, optional(p.OffsetNs, offset), skew(p.SkewPPM, p.SkewLowPPM, p.SkewHighPPM), bound(p.BoundNs), allTrue(p.BoundNs, p.BoundAllTrueNs)})
 	}
 	return rows
 }
