@@ -29,7 +29,7 @@ func (s *Solution) Runs(c int) []clock.Map {
 		if s.Steps[i].Clock != c {
 			continue
 		}
-		if n++; s.Steps[i].By < 0 {
+		if n++; s.Steps[i].By < 0 && !s.Steps[i].StoodStill {
 			runs, from = append(runs, steps.Join(s.Pieces[c][from:n])), n
 		}
 	}
@@ -51,8 +51,8 @@ func (t *task) treeOf(tree *network.Tree) *network.Tree {
 // not set.
 func piecesOf(t *steps.Parted, tree *network.Tree, c, nearest int) []Piece {
 	var pieces []Piece
-	for _, k := range t.Pieces(c) {
-		x := Piece{First: t.Clocks[k].First, Last: t.Clocks[k].Last}
+	for i, k := range t.Pieces(c) {
+		x := Piece{First: t.Clocks[k].First, Last: t.Clocks[k].Last, StoodStill: t.StoodStill(c, i)}
 		if tree.Component[k] == tree.Component[nearest] {
 			x.Map = tree.Maps[k]
 		}

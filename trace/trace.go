@@ -38,6 +38,18 @@ type Clock struct {
 	// Free leads from its stamps to a clock of the same host that nobody steers, with bounds: alignment then assumes of that one what it
 	// assumes of clocks. Nil where there is none, or the stamps are its own.
 	Free *clock.PairMap
+	// Activity tells when the clock stamped events; nil where that is not known.
+	Activity Activity
+}
+
+// Activity tells when a clock stamped events, of messages or not. A clock was not set forward over readings that it showed, and one whose readings follow each
+// other showed none twice. Its methods may take as long as going over the trace.
+type Activity interface {
+	// Between reports whether the clock stamped an event between two readings, both excluded.
+	Between(from, to clock.HostTime) bool
+	// RanBack reports whether the clock showed an event, in the order in which they were recorded, a reading that is behind an earlier one by more than so
+	// many ns.
+	RanBack(by int64) bool
 }
 
 // Message is one message: when it was sent, by the sender's clock, and when it was received, by the receiver's.

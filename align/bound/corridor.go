@@ -255,7 +255,7 @@ func (s *segment) hull(messages pair.Messages, all int, side float64, at plotter
 		return corners, between
 	}
 	var corners []point
-	f := c.tolerance.Allowed(all) + len(c.tolerance.Found)
+	f := c.tolerance.Allowed(all) + eachHides*len(c.tolerance.Found)
 	// Lifting adds no more to the slopes between points than steepest has room for.
 	outermost := keepOutermost(side, f, 2*s.steepest)
 	keep := func(points, group []point) []point {

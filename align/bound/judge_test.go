@@ -1,6 +1,7 @@
 package bound
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -23,8 +24,13 @@ func (w *wrongWorld) judged() (c *Corridor, stretches []Stretch, found []FalseMe
 
 // slew makes b's clock faster by so much for some seconds in the middle of the trace.
 func (w *wrongWorld) slew(rate, seconds float64) {
-	steady, from := w.offset, w.span/3
-	moved := func(x float64) float64 { return rate * min(max(x-from, 0), seconds*1e9) }
+	from := w.span / 3
+	w.move(func(x float64) float64 { return rate * min(max(x-from, 0), seconds*1e9) })
+}
+
+// move adds an offset to b's clock.
+func (w *wrongWorld) move(moved func(x float64) float64) {
+	steady := w.offset
 	w.offset = func(x float64) float64 { return steady(x) + moved(x) }
 	for _, piece := range w.AB {
 		for i := range piece {
@@ -59,19 +65,23 @@ func TestFalseMessagesAreToldFromClocksThatBend(t *testing.T) {
 		{"few messages, one early by 3 ms", 30, 1, 3e6, 0, false},
 		{"slewed by 20 ppm", 4000, 0, 0, 20e-6, true},
 		{"slewed by 200 ppm", 4000, 0, 0, 200e-6, true},
+		{"swinging by 15 us in 1.5 s", 4000, 0, 0, 0, true},
 		{"slewed by 200 ppm, one early by 80 us", 4000, 1, 80e3, 200e-6, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(testseed.Run(), 4))
 			const worlds = 12
-			bent, missed, outside, width, healthy := 0, 0, 0, 0.0, 0.0
+			bent, missed, outside, width := 0, 0, 0, 0.0
 			for range worlds {
 				w := newWrongWorld(r, c.messages, c.wrong, c.by)
 				if c.messages > 100 {
 					w.squeeze(40e9)
 				}
-				if c.rate > 0 {
+				switch {
+				case c.rate > 0:
 					w.slew(c.rate, 5)
+				case c.bends:
+					w.move(func(x float64) float64 { return 15e3 * math.Sin(2*math.Pi*x/1.5e9) })
 				}
 				corridor, stretches, found := w.judged()
 				n, wide := w.outside(corridor)
@@ -84,11 +94,20 @@ func TestFalseMessagesAreToldFromClocksThatBend(t *testing.T) {
 				if len(found) > 2*c.wrong {
 					missed++
 				}
-				width, healthy = width+wide/worlds, healthy+100e3/worlds
+				width += wide / worlds
 			}
 			t.Logf("bent %d, outside %d, too many found %d, width %.1f us", bent, outside, missed, width/1e3)
 			if outside > 0 {
 				t.Errorf("the truth is outside of the bounds in %d worlds of %d", outside, worlds)
+			}
+			if missed > 0 {
+				t.Errorf("true messages are left out in %d worlds of %d", missed, worlds)
+			}
+			if c.bends && bent < worlds {
+				t.Errorf("the bend is found in %d worlds of %d", bent, worlds)
+			}
+			if c.wrong < 2 && c.messages > 100 && !c.bends && bent > 0 {
+				t.Errorf("a bend is found in %d worlds of %d, and there is none", bent, worlds)
 			}
 		})
 	}

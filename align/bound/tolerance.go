@@ -18,8 +18,8 @@ type Tolerance struct {
 	Automatic bool
 	Count     int     // messages that may be false in each block
 	Share     float64 // share of the messages of a block that may be false, if that is more; 0 to 1
-	// Found is where messages were found to be false and left out: a's clock, ascending. Each stands for another one that was
-	// not found, so each allows one more in its block.
+	// Found is where messages were found to be false and left out: a's clock, ascending. Each stands for others that were not
+	// found, and allows [eachHides] more in its block.
 	Found []clock.HostTime
 }
 
@@ -44,6 +44,10 @@ func (t *Tolerance) Check() error {
 	}
 	return nil
 }
+
+// eachHides is how many false messages that contradict nothing are expected for each one that was found: those that are early by less than the
+// round trip are found only where they meet quick ones.
+const eachHides = 2
 
 // None reports whether the tolerance allows no false message at all.
 func (t *Tolerance) None() bool { return !t.Automatic && t.Count == 0 && t.Share == 0 }
@@ -81,7 +85,11 @@ func (t *Tolerance) allowedWithin(messages int, first, last clock.HostTime) int 
 	if t.None() {
 		return 0
 	}
-	return t.Allowed(messages) + to - from
+	each := eachHides
+	if messages < twoOf {
+		each = 1
+	}
+	return t.Allowed(messages) + each*(to-from)
 }
 
 // groupSize is how many consecutive messages are looked at together to leave out those that bind nothing.

@@ -12,6 +12,7 @@ import (
 // partedPair is a pair of clocks whose offset falls into pieces or whose messages hold outliers.
 type partedPair struct {
 	*partition
+	clocks [2]*trace.Clock
 	// other is what the pair shows along the second clock where along either one the other clock turns back; else nil.
 	other *partition
 	a, b  int
@@ -69,7 +70,8 @@ type event struct {
 	last, first clock.HostTime
 	// How far its readings may have gone on before the event, and from which they may have begun behind it.
 	before, begin clock.HostTime
-	other         int // the clock that may as well have been set the other way, or -1
+	other         int  // the clock that may as well have been set the other way, or -1
+	stoodStill    bool // it was not set back, since it showed no reading twice
 }
 
 // attribute returns which clocks were set, in the order of clocks and of time. A clock that was set shows the step to all its
@@ -133,7 +135,7 @@ func moreLikely(pairs []partedPair, e, f *event, against func(*event) int) int {
 func votes(pairs []partedPair, e *event) (n int) {
 	for _, s := range e.seen {
 		b := &pairs[s.pair]
-		switch which := b.steppedClock(&b.cuts[s.cut]); {
+		switch which := b.setClock(&b.cuts[s.cut]); {
 		case which < 0:
 		case [2]int{b.a, b.b}[which] == e.clock:
 			n++
@@ -142,6 +144,19 @@ func votes(pairs []partedPair, e *event) (n int) {
 		}
 	}
 	return n
+}
+
+// setClock returns which clock of a pair was set at a cut, 0 or 1, or -1 if nothing tells. A clock that seems to have been set forward, and stamped events at
+// readings that it then would not have shown, was not: the other one stood still, as that of a suspended machine does.
+func (b *partedPair) setClock(c *cut) int {
+	which := b.steppedClock(c)
+	if by, _ := c.by(); which < 0 || (by > 0) != (which == 1) {
+		return which
+	}
+	if x := b.clocks[which]; x.Activity != nil && x.Activity.Between(clock.Add(c.before[which], c.margin), clock.Add(c.behind[which], -c.margin)) {
+		return 1 - which
+	}
+	return which
 }
 
 // eventOf returns the event that a cut shows if clock c of its pair was set.
@@ -161,6 +176,10 @@ func eventOf(pairs []partedPair, s observation, c int) event {
 	elapsed := max(clock.Sub(k.behind[1-own], k.before[1-own]), 0)
 	elapsed += elapsed/16 + k.margin + 1
 	e.before, e.begin = clock.Add(e.last, elapsed), clock.Add(e.first, -elapsed)
+	if x := b.clocks[own]; e.by < 0 && e.last < e.first && x.Activity != nil && !x.Activity.RanBack(-e.by/2) {
+		e.stoodStill = true
+		e.before, e.begin = min(e.before, e.first), max(e.begin, e.last)
+	}
 	return e
 }
 

@@ -147,8 +147,12 @@ func joinBounds(pieces []Piece, upper bool) clock.Curve {
 				}
 			}
 			reach := maxReadings(p, &pieces[k+1])
-			spans = append(spans, span{constant: edge, from: p.Last, to: clock.Add(p.Last, reach)})
-			spans = append(spans, span{constant: edge, from: clock.Add(pieces[k+1].First, -reach), to: pieces[k+1].First})
+			end, begin := clock.Add(p.Last, reach), clock.Add(pieces[k+1].First, -reach)
+			if p.StoodStill {
+				end, begin = min(end, pieces[k+1].First), max(begin, p.Last)
+			}
+			spans = append(spans, span{constant: edge, from: p.Last, to: end})
+			spans = append(spans, span{constant: edge, from: begin, to: pieces[k+1].First})
 		}
 	}
 	return outermost(spans, upper)

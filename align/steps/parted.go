@@ -68,6 +68,12 @@ func (t *Parted) Longest(c int) int {
 	return best
 }
 
+// StoodStill reports whether an original clock stood still behind a piece of it.
+func (t *Parted) StoodStill(c, k int) bool {
+	events := t.eventsOf(c)
+	return k < len(events) && events[k].stoodStill
+}
+
 // eventsOf returns the events of an original clock in the order of time.
 func (t *Parted) eventsOf(c int) []event {
 	from := slices.IndexFunc(t.events, func(e event) bool { return e.clock == c })
@@ -364,7 +370,7 @@ const day = 86_400_000_000_000
 func (t *Parted) Steps(tree *network.Tree) (steps []Step) {
 	for c := range t.pieces {
 		for k, e := range t.eventsOf(c) {
-			x := Step{Clock: c, At: e.before, By: e.by, Other: e.other}
+			x := Step{Clock: c, At: e.before, By: e.by, Other: e.other, StoodStill: e.stoodStill}
 			tolerance := e.tolerance
 			one, two := t.pieces[c][k], t.pieces[c][k+1]
 			by, within, bounded := t.sizeOf(tree, c, k)
@@ -375,6 +381,9 @@ func (t *Parted) Steps(tree *network.Tree) (steps []Step) {
 				back := tree.Maps[one].Mid.Inverse()
 				x.By = by
 				x.At = max(back.At(tree.Maps[two].At(t.Clocks[two].First), clock.Nearest), t.Clocks[one].Last)
+			}
+			if x.StoodStill {
+				x.At = t.Clocks[two].First
 			}
 			x.Between = max(clock.Sub(x.At, t.Clocks[one].Last), 0)
 			x.Leap = leapSecond(&x, tolerance)

@@ -59,6 +59,8 @@ type Step struct {
 	By      int64          // how far it was set forward, ns; negative for back
 	Between int64          // ns before At in which the step may have been as well: no message was stamped there
 	Leap    bool           // it was a leap second: by one second, at midnight UTC
+	// StoodStill says that the clock, which By has set back, showed no reading twice: it stood still for so long, as that of a suspended machine does.
+	StoodStill bool
 	// Other is the clock that would explain the messages as well if it was set the other way; -1 where the messages tell
 	// the two apart.
 	Other int
@@ -67,6 +69,7 @@ type Step struct {
 // Piece is the time between two steps of a clock.
 type Piece struct {
 	First, Last clock.HostTime // the extent of its messages' stamps, ns of the clock
+	StoodStill  bool           // behind the piece the clock stood still: the next one has none of its readings
 	Map         clock.Map      // for stamps of this piece only; its curves are nil if the piece is in another component
 }
 
@@ -130,7 +133,8 @@ func Find(ctx context.Context, p *trace.Problem, pairs []Pair, epsilon float64, 
 	var found []partedPair
 	for i, v := range partitions {
 		if v != nil {
-			found = append(found, partedPair{partition: v, other: others[i], a: pairs[i].A, b: pairs[i].B})
+			x := &pairs[i]
+			found = append(found, partedPair{partition: v, other: others[i], a: x.A, b: x.B, clocks: [2]*trace.Clock{&p.Clocks[x.A], &p.Clocks[x.B]}})
 		}
 	}
 	chooseAxes(found, max(reference, 0))

@@ -44,7 +44,7 @@ const maxAside = 1_000_000
 // bounds rest on the weaker one. Where messages contradict the stronger premise and not the weaker one, all rests on the latter.
 func solveLadder(ctx context.Context, m *Matched, o AlignOptions) (*align.Solution, ladder, error) {
 	l := ladder{problem: problemUnder(m, nil)}
-	s, err := align.Solve(ctx, l.problem, o.Options)
+	s, err := alignClocks(ctx, m, l.problem, o.Options)
 	if err != nil || len(m.weaker) == 0 || s.Assumption == "" {
 		return s, l, err
 	}
@@ -55,7 +55,7 @@ func solveLadder(ctx context.Context, m *Matched, o AlignOptions) (*align.Soluti
 	isContradicted := contradicted(s)
 	weakerProblem := problemUnder(m, func(*match.ReplyPremise) bool { return true })
 	if isContradicted && o.Replies != RepliesEnd || s.Quality.Messages < maxAside {
-		if l.weaker, err = align.Solve(ctx, weakerProblem, o.Options); err != nil {
+		if l.weaker, err = alignClocks(ctx, m, weakerProblem, o.Options); err != nil {
 			return nil, l, err
 		}
 	}
@@ -68,7 +68,7 @@ func solveLadder(ctx context.Context, m *Matched, o AlignOptions) (*align.Soluti
 		return s, l, nil
 	}
 	problem := problemUnder(m, l.weak)
-	bounds, err := align.Solve(ctx, problem, o.Options)
+	bounds, err := alignClocks(ctx, m, problem, o.Options)
 	if err != nil {
 		return nil, l, err
 	}

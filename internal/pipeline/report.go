@@ -74,7 +74,7 @@ func newReport(s *Solved, c *coverage, roundTrips map[[2]int]int64) *show.Report
 		out.Pairs = append(out.Pairs, p)
 	}
 	for _, step := range x.Steps {
-		out.Steps = append(out.Steps, show.Step{Host: s.Clocks[step.Clock].Name, AtNs: step.At, ByNs: step.By})
+		out.Steps = append(out.Steps, show.Step{Host: s.Clocks[step.Clock].Name, AtNs: step.At, ByNs: step.By, StoodStill: step.StoodStill})
 	}
 	for _, m := range x.False {
 		out.FalseMessages = append(out.FalseMessages, show.FalseMessage{From: s.Clocks[m.From].Name, To: s.Clocks[m.To].Name, SentNs: m.Sent, ReceivedNs: m.Received})

@@ -157,6 +157,11 @@ func (f *findings) warnOfSteps() {
 			warnOfWrap(f, &x)
 			continue
 		}
+		if x.StoodStill {
+			f.warnings.Add(f.Clocks[x.Clock].Name, fmt.Sprintf("its clock stood still for %.6f s at %s s of its time, as that of a suspended machine does; aligned in pieces",
+				float64(-x.By)/1e9, seconds(int64(x.At))), "")
+			continue
+		}
 		f.warnings.Add(f.Clocks[x.Clock].Name, fmt.Sprintf("its clock was set by %+.6f s%s at %s s of its time; aligned in pieces",
 			float64(x.By)/1e9, how, seconds(int64(x.At))), "")
 	}

@@ -128,6 +128,8 @@ type Step struct {
 	Host string         `json:"host"`
 	AtNs clock.HostTime `json:"at_ns"`
 	ByNs int64          `json:"by_ns"`
+	// StoodStill says that the clock, which ByNs has set back, showed no reading twice: it stood still for so long.
+	StoodStill bool `json:"stood_still"`
 }
 
 // Route is a way between two hosts whose least delay changed: from an instant of the receiver's clock on it is longer by

@@ -227,7 +227,11 @@ func (r *Report) changes(out *strings.Builder) {
 			break
 		}
 		what := "clock was set"
-		if IsCounterWrap(x.ByNs) {
+		switch {
+		case x.StoodStill:
+			fmt.Fprintf(out, "%s's clock stood still for %s at %s of its own time\n", printable(x.Host), duration(-x.ByNs), instant(x.AtNs))
+			continue
+		case IsCounterWrap(x.ByNs):
 			what = "timestamps, or those of a host that it talks to, wrap"
 		}
 		fmt.Fprintf(out, "%s's %s by %s at %s of its own time\n", printable(x.Host), what, change(x.ByNs), instant(x.AtNs))

@@ -104,10 +104,12 @@ func falsehood(s *study) error {
 		}
 		s.printf("%-30s %6d | %7.0f %6.0f %6.0f | %7.0f %6.0f %6.0f %7.3f\n", u.name, u.each, sum[0].bounded, sum[0].wrong, sum[0].bent,
 			sum[1].bounded, sum[1].wrong, sum[1].bent, quantile(widths, 0.5))
-		silent += sum[1].wrong
+		if u.share == 0 { // others can exceed what is tolerated
+			silent += sum[1].wrong
+		}
 	}
 	s.printf("\n")
-	s.bar(silent == 0, "bounds as by default exclude the truth in %.0f traces", silent)
+	s.bar(silent == 0, "at most one false message each way: bounds as by default exclude the truth in %.0f traces", silent)
 	return nil
 }
 
