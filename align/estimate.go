@@ -323,12 +323,12 @@ func (x *estimator) boundOne(i int) {
 	}
 	p.Estimate = pair.Estimate{}
 	x.setTolerated(i)
-	c := bound.NewTolerant(problem, x.assumed, x.task.tolerance(p.A, p.B), p.Stretches...)
+	c, believing := bound.NewBoth(problem, x.assumed, x.task.tolerance(p.A, p.B), p.Stretches...)
 	if c.Empty() {
 		return
 	}
 	from, to := reachOf(x.spans[p.A], problem.A.First, problem.A.Last)
-	if low, high, ok := bound.New(problem, x.assumed, p.Stretches...).Curves(from, to); ok {
+	if low, high, ok := believing.Curves(from, to); ok {
 		p.Believing = clock.PairMap{Low: low, High: high}
 	}
 	low, high, ok := c.Curves(from, to)

@@ -79,9 +79,55 @@ func New(p *pair.Problem, a Assumption, stretches ...Stretch) *Corridor {
 
 // NewTolerant returns the corridor of a pair of whose messages some are false, within the tolerance. The rest is as New says.
 func NewTolerant(p *pair.Problem, a Assumption, t Tolerance, stretches ...Stretch) *Corridor {
+	return newCorridor(p, a, t, stretches, nil)
+}
+
+// NewBoth returns the corridor of NewTolerant, and that of New for the same messages. Together they cost little more than the first.
+func NewBoth(p *pair.Problem, a Assumption, t Tolerance, stretches ...Stretch) (tolerant, believing *Corridor) {
+	switch {
+	case t.None():
+		believing = New(p, a, stretches...)
+		return believing, believing
+	case len(stretches) > 0:
+		return NewTolerant(p, a, t, stretches...), New(p, a, stretches...)
+	}
+	var corners outermost
+	tolerant = newCorridor(p, a, t, nil, &corners)
+	believing = &Corridor{Assumption: a, frame: tolerant.frame, empty: tolerant.empty, ends: tolerant.ends, silences: tolerant.silences}
+	if believing.empty {
+		return tolerant, believing
+	}
+	of := &tolerant.segments[0]
+	slots := newSlots(believing.first, believing.last, p.AB.Len()+p.BA.Len())
+	unlifted := func(points []point, side float64, slots *slotted) {
+		for _, q := range points {
+			value, _ := of.profile.at(q.x)
+			slots.add(point{q.x, q.y - side*(a.Epsilon+value)})
+		}
+	}
+	unlifted(corners.ceilings, 1, &slots.ceilings)
+	unlifted(corners.floors, -1, &slots.floors)
+	believing.segments = []segment{{
+		from: of.from, to: of.to, profile: of.profile, first: of.first, last: of.last, steepest: of.steepest,
+		ceiling: graham(corners.ceilings, 1), floor: graham(corners.floors, -1),
+	}}
+	believing.limitRates(p, slots)
+	believing.setGuard()
+	return tolerant, believing
+}
+
+// outermost is points among which the corners of the hulls of all messages are.
+type outermost struct{ ceilings, floors []point }
+
+// newCorridor returns the corridor of NewTolerant. It adds the outermost points to corners, unless that is nil.
+func newCorridor(p *pair.Problem, a Assumption, t Tolerance, stretches []Stretch, corners *outermost) *Corridor {
 	c := &Corridor{Assumption: a, tolerance: t, stretches: stretches}
 	if c.empty = !c.around(p); c.empty {
 		return c
+	}
+	var outerCeilings, outerFloors *[]point
+	if corners != nil {
+		outerCeilings, outerFloors = &corners.ceilings, &corners.floors
 	}
 	slots := newSlots(c.first, c.last, p.AB.Len()+p.BA.Len())
 	ceilings, floors := c.ceilings(p), c.floors(p)
@@ -97,8 +143,8 @@ func NewTolerant(p *pair.Problem, a Assumption, t Tolerance, stretches ...Stretc
 			s.steepest = steepestLine(c, s, 2*(c.last-c.first)+farBeyond)
 		}
 		var above, below extent
-		other.Go(func() { s.ceiling, above = s.hull(ab, p.AB.Len(), 1, ceilings, c, &slots.ceilings) })
-		s.floor, below = s.hull(ba, p.BA.Len(), -1, floors, c, &slots.floors)
+		other.Go(func() { s.ceiling, above = s.hull(ab, p.AB.Len(), 1, ceilings, c, &slots.ceilings, outerCeilings) })
+		s.floor, below = s.hull(ba, p.BA.Len(), -1, floors, c, &slots.floors, outerFloors)
 		other.Wait()
 		s.first, s.last = min(above.first, below.first), max(above.last, below.last)
 	}
@@ -229,8 +275,9 @@ func within(messages pair.Messages, s *segment, at plotter) pair.Messages {
 }
 
 // hull returns the corners of the lower hull (side 1) or the upper one (side -1) of the lifted messages of a corridor, or of those that stand for
-// them within its tolerance, and the extent of the messages, of a direction with so many in all. It notes where they lie.
-func (s *segment) hull(messages pair.Messages, all int, side float64, at plotter, c *Corridor, slots *slotted) ([]point, extent) {
+// them within its tolerance, and the extent of the messages, of a direction with so many in all. It notes where they lie. With a
+// tolerance it adds to outer the points among which the corners of the messages' own hull are, unless that is nil.
+func (s *segment) hull(messages pair.Messages, all int, side float64, at plotter, c *Corridor, slots *slotted, outer *[]point) ([]point, extent) {
 	between := extent{math.Inf(1), math.Inf(-1)}
 	lift := func(q point) point {
 		value, _ := s.profile.at(q.x)
@@ -266,6 +313,11 @@ func (s *segment) hull(messages pair.Messages, all int, side float64, at plotter
 		between = extent{min(between.first, b.first), max(between.last, b.last)}
 		for i := range b.points {
 			b.points[i] = lift(b.points[i])
+		}
+		if outer != nil {
+			begin := len(*outer)
+			*outer = append(*outer, b.points...)
+			*outer = (*outer)[:begin+len(scan((*outer)[begin:], side))]
 		}
 		for _, q := range level(b.points, side, c.tolerance.allowedWithin(all, c.instant(b.first), c.instant(b.last)), s.steepest) {
 			value, _ := s.profile.at(q.x)

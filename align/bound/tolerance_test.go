@@ -146,6 +146,24 @@ func TestTolerantBoundsAreHardlyWiderThanThoseThatBelieveAll(t *testing.T) {
 	}
 }
 
+func TestBothCorridorsAreThoseMadeOneByOne(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(testseed.Run(), 6))
+	for world := range 60 {
+		w := newWrongWorld(r, 1+r.IntN(3000), 0, 0)
+		tolerant, believing := NewBoth(&w.Problem, Default, DefaultTolerance)
+		for i, c := range [][2]*Corridor{{tolerant, NewTolerant(&w.Problem, Default, DefaultTolerance)}, {believing, New(&w.Problem, Default)}} {
+			for k := range 41 {
+				at := clock.Add(w.from, int64(w.span*(1.2*float64(k)/40-.1)))
+				low, high, _, _, _ := c[0].At(at)
+				if l, h, _, _, _ := c[1].At(at); max(low-l, l-low, high-h, h-high) > 1 {
+					t.Fatalf("world %d, corridor %d: %d to %d, made alone %d to %d", world, i, low, high, l, h)
+				}
+			}
+		}
+	}
+}
+
 func TestPointsOfAFewRunsAreMerged(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(testseed.Run(), 5))
