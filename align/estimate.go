@@ -42,6 +42,7 @@ type task struct {
 	parted    *steps.Parted  // the problem with a clock for each piece; nil where no clock was set
 	free      *freeClocks    // the problem as given; nil where no clock has a free one
 	found     []FalseMessage // messages that were left out, between clocks of the problem that was given
+	rounds    int            // how often messages were left out
 }
 
 // strategy returns the network strategy in force.

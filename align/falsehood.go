@@ -12,7 +12,8 @@ import (
 	"meridian/trace"
 )
 
-// FalseMessage is a message that contradicts all others between its clocks: its timestamps or its match are wrong. It is left out.
+// FalseMessage is a message that contradicts all others between its clocks: its timestamps or its match are wrong. It
+// is left out.
 type FalseMessage struct {
 	From, To int // clocks
 	trace.Message
@@ -40,7 +41,7 @@ func (t *task) tolerance(a, b int) bound.Tolerance {
 	return tolerance
 }
 
-// original returns the clock of the problem that was given of which a clock is a piece.
+// original returns the clock of the problem as given to which piece c belongs.
 func (t *task) original(c int) int {
 	if t.parted != nil {
 		return t.parted.ClockOf(c)
@@ -68,13 +69,20 @@ func (x *estimator) judge(ctx context.Context) (found []FalseMessage, err error)
 	return found, err
 }
 
+// maxJudgements is how often messages are left out before the rest is believed: without some, others can show.
+const maxJudgements = 3
+
 // judgePair finds where a pair departs from the assumption, and which of its messages contradict all others.
 func (x *estimator) judgePair(i int) []bound.FalseMessage {
 	p, t := &x.pairs[i], x.task
 	if t.method.linear || t.options.NoAdapt || x.merged.secondOf(p) != nil {
 		return nil
 	}
-	if tolerance := t.tolerance(p.A, p.B); tolerance.None() || t.parted != nil || x.merged.rewritten(p) {
+	tolerance := t.tolerance(p.A, p.B)
+	// Messages of free clocks and of second clocks have other timestamps here than in the problem from which they would
+	// be left out.
+	believed := tolerance.None() || t.parted != nil || t.free != nil || x.merged.rewritten(p)
+	if believed || t.rounds == maxJudgements {
 		p.Stretches = bound.Bends(&x.problems[i], x.assumed)
 		return nil
 	}
@@ -87,6 +95,7 @@ func (x *estimator) judgePair(i int) []bound.FalseMessage {
 func (t *task) without(found []FalseMessage) *task {
 	of, p := *t, *t.problem
 	of.found = append(slices.Clone(t.found), found...)
+	of.rounds++
 	of.problem = &p
 	drop := make(map[FalseMessage]int)
 	for _, m := range found {
@@ -113,7 +122,8 @@ func (t *task) without(found []FalseMessage) *task {
 	return &of
 }
 
-// Tolerated says how many messages of one direction may be false without the bounds being wrong: in each block of so many consecutive ones.
+// Tolerated says how many messages of one direction may be false without the bounds being wrong: in each block of so
+// many consecutive ones.
 type Tolerated struct{ False, Of int }
 
 // setTolerated says of a pair how many of its messages may be false each way.
@@ -127,8 +137,8 @@ func (x *estimator) setTolerated(i int) {
 	p.False = int64(len(tolerance.Found))
 }
 
-// believing returns the maps of all clocks with the bounds that hold if every message is true that was not left out. They have no bounds where
-// that is not known. It takes the tree of the second stage.
+// believing returns the maps of all clocks with the bounds that hold if every message is true that was not left out.
+// They have no bounds where that is not known. It takes the tree of the second stage.
 func (b *Bounded) believing() ([]clock.Map, error) {
 	e := b.placed.estimated
 	tree := cloneTree(b.placed.tree)

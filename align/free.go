@@ -70,7 +70,7 @@ func (f *freeClocks) moved(sent, received func(m *clock.PairMap, stamp clock.Hos
 	for i := range p.Clocks {
 		if c := &p.Clocks[i]; c.Free != nil {
 			c.First, c.Last = c.Free.At(c.First), c.Free.At(c.Last)
-			c.Free = nil
+			c.Free, c.Activity = nil, nil // which speaks of the recorded timestamps
 		}
 	}
 	p.Channels = slices.Clone(p.Channels)

@@ -27,8 +27,8 @@ type Options struct {
 	// the assumption leave their pair without bounds. The method hull assumes linear clocks instead.
 	Assumption *bound.Assumption
 	NoAdapt    bool
-	// Tolerance says how many messages may be false without the bounds being wrong; nil means [bound.DefaultTolerance]. Its Found is not
-	// used. The method hull believes all messages.
+	// Tolerance says how many messages may be false without the bounds being wrong; nil means [bound.DefaultTolerance].
+	// Its Found is not used. The method hull believes all messages.
 	Tolerance *bound.Tolerance
 	// MinDelay is the least delay possible of any message, ns (P4). With MeasureDelay that of each pair is taken from its
 	// quickest exchange instead, as if both ways were alike. That is an estimate, so no bound rests on it.

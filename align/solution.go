@@ -30,11 +30,11 @@ type Solution struct {
 	// the messages that were left out because they contradict all others; Quality includes them.
 	Steps    []Step
 	Outliers int64
-	// False are the messages that contradict all others between their clocks, by clocks, then by time. They were left out too, and
-	// nothing else counts them.
+	// False are the messages that contradict all others between their clocks, by clocks, then by time. They were left
+	// out too, and nothing else counts them.
 	False []FalseMessage
-	// Believing has, of each clock, the estimate with the bounds that hold if every message is true that was not left out. It has no bounds where
-	// those are not known.
+	// Believing has, of each clock, the estimate with the bounds that hold if every message is true that was not left
+	// out. It has no bounds where those are not known.
 	Believing []clock.Map
 	// Pieces are those of each clock that was set, in the order of time; nil where none was. Maps joins them: for readings
 	// that a clock showed twice, the estimate there is that of the first time, within bounds that contain both.
@@ -49,8 +49,8 @@ type Pair struct {
 	AB, BA int64 // messages from a to b and back
 	// Stretches are the times in which the messages show that the two clocks do not keep the assumption.
 	Stretches []bound.Stretch
-	// Estimate has the bounds that hold though so many messages each way are false, besides those that were found: False of them were left out.
-	// Believing has the bounds that hold if all others are true, and no estimate.
+	// Estimate has the bounds that hold though so many messages each way are false, besides those that were found:
+	// False of them were left out. Believing has the bounds that hold if all others are true, and no estimate.
 	Estimate                 pair.Estimate
 	Believing                clock.PairMap
 	ToleratedAB, ToleratedBA Tolerated

@@ -13,8 +13,8 @@ import (
 	"meridian/trace"
 )
 
-// A balancer passes requests on to a server, which answers the client itself. So the balancer sees one way only; that the client's address is the
-// client's shows in what client and server have in common.
+// A balancer passes requests on to a server, which answers the client itself. So the balancer sees one way only; that
+// the client's address is the client's shows in what client and server have in common.
 func TestABalancerWhoseServersAnswerTheClientIsAligned(t *testing.T) {
 	client, service := trace.Endpoint{Addr: netip.MustParseAddr("192.0.2.7"), Port: 40_000}, trace.Endpoint{Addr: netip.MustParseAddr("198.51.100.1"), Port: 80}
 	r := testseed.New(t)

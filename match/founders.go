@@ -10,35 +10,39 @@ import (
 	"meridian/trace"
 )
 
-// Equal packets are not always copies of one sending. Ten services that are asked every 10 s with the same bytes make two captures
-// that did not even run at the same time look as if they shared a packet of each service, and all of these agree on one offset:
+// Equal packets are not always copies of one sending. Ten services that are asked every 10 s with the same bytes make
+// two captures that did not even run at the same time look as if they shared a packet of each service, and all of these
+// agree on one offset:
 //
 //	a      |p1 p2 ... p10|                          p1 of a and p1 of b: equal, sent 10 s apart
 //	b                       |p1 p2 ... p10|
 //
-// No capture shows a period longer than itself. So a packet founds the match of two hosts only if it cannot repeat: it has an
-// identification where these change from packet to packet, or numbers of TCP that advance, or it is of a flow among whose packets hardly
-// two are alike, where there are many of these. Pings start again at 1, so the content of ICMP founds nothing. All other packets
-// follow: they are used where they fit the founders, within what a queue may hold them. Between hosts without founders nothing is used.
+// No capture shows a period longer than itself. So a packet founds the match of two hosts only if it cannot repeat: it
+// has an identification where these change from packet to packet, or numbers of TCP that advance, or it is of a flow
+// among whose packets hardly two are alike, where there are many of these. Pings start again at 1, so the content of
+// ICMP founds nothing. All other packets follow: they are used where they fit the founders, within what a queue may
+// hold them. Between hosts without founders nothing is used.
 
 const (
 	// minFounders is how many founders show that two captures have packets in common.
 	minFounders = 2
-	// minDistinct is how many different packets of a flow show that its content changes, alikeShare the share that may be alike. Such
-	// packets found only where both hosts together sent minChanging of them.
+	// minDistinct is how many different packets of a flow show that its content changes, alikeShare the share that may
+	// be alike. Such packets found only where both hosts together sent minChanging of them.
 	minDistinct = 4
 	minChanging = 16
 	alikeShare  = 0.1
-	// minShort is how many packets of flows of a kind that are too short to show that their content changes found together: nobody asks so many
-	// services of one host from ports of their own, but a resolver takes a port for each question.
+	// minShort is how many packets of flows of a kind that are too short to show that their content changes found
+	// together: nobody asks so many services of one host from ports of their own, but a resolver takes a port for each
+	// question.
 	minShort = 100
 	// minVaried is from how many packets on a flow's own identifications count, and not all of its host's.
 	minVaried = 4
-	// maxFounders is about how many founders are kept for each direction between two hosts, foundersOfKnot how many are taken together.
+	// maxFounders is about how many founders are kept for each direction between two hosts, foundersOfKnot how many are
+	// taken together.
 	maxFounders    = 1 << 14
 	foundersOfKnot = 8
-	// followerDelay is by how much longer or shorter than the founders around it a follower may seem to travel, ns; one in followerDrift of the
-	// time to these is added.
+	// followerDelay is by how much longer or shorter than the founders around it a follower may seem to travel, ns; one
+	// in followerDrift of the time to these is added.
 	followerDelay = 50_000_000
 	followerDrift = 1000
 	// maxRoundTrip is how long packets both ways may take together where founders went the other way only, ns.
@@ -61,8 +65,8 @@ func (n *numbering) merge(o *numbering) {
 	n.last = o.last
 }
 
-// founds reports whether the packets of a finding cannot repeat, whatever their content. all is the identifications of all that its
-// host sent to the other.
+// founds reports whether the packets of a finding cannot repeat, whatever their content. all is the identifications of
+// all that its host sent to the other.
 func (f *finding) founds(all *numbering) bool {
 	if f.certain {
 		return true
@@ -94,7 +98,8 @@ const protocolICMP, protocolICMPv6 = 1, 58
 // founderKnot is what some founders in a row took.
 type founderKnot struct{ at, low, high int64 }
 
-// founders are what packets that cannot repeat seem to take from one host to another, in the order of time. No founders allow nothing.
+// founders are what packets that cannot repeat seem to take from one host to another, in the order of time. No founders
+// allow nothing.
 type founders []founderKnot
 
 // newFounders summarises a sample, which it sorts.

@@ -2,10 +2,10 @@ package match
 
 import "net/netip"
 
-// What goes to many (a multicast group, all hosts of a network) reaches captures beside each other, on paths of their own. That one
-// capture saw it earlier, or with more hops left, does not show that the packet went from there to the other: its sender may be
-// a third host. So it is a message only where either host sent it itself: the capture says so, or the sender's address is the
-// host's own, or its frames carry the host's own link-layer address.
+// What goes to many (a multicast group, all hosts of a network) reaches captures beside each other, on paths of their
+// own. That one capture saw it earlier, or with more hops left, does not show that the packet went from there to the
+// other: its sender may be a third host. So it is a message only where either host sent it itself: the capture says so,
+// or the sender's address is the host's own, or its frames carry the host's own link-layer address.
 
 // wayToMany returns a's direction in which a conversation's packets go to a group or to all hosts of a network.
 func (u *conversation) wayToMany() (d int, is bool) {
@@ -21,8 +21,8 @@ func (u *conversation) wayToMany() (d int, is bool) {
 	return 0, false
 }
 
-// byFlagsOfGroup decides where one capture says that its host sent what goes to many in direction d, and the other does not, unless
-// hops contradict. Together says that both saw every packet at once.
+// byFlagsOfGroup decides where one capture says that its host sent what goes to many in direction d, and the other does
+// not, unless hops contradict. Together says that both saw every packet at once.
 func (e *evidence) byFlagsOfGroup(u *conversation, d, nearer int, together bool) {
 	flagsA, flagsB := flagsOf(u.a, u.flowA, d), flagsOf(u.b, u.flowB, u.otherDirection(d))
 	e.group = flagsA <= 0 || flagsB <= 0

@@ -9,9 +9,9 @@ import (
 	"meridian/trace"
 )
 
-// Several files of a host may be one capture: those that a recorder wrote one after the other (tcpdump -G and -C), or one with what the host
-// sent and one with what it received. They are matched as one. Else what happens at a border looks like a loss, a repeated packet has one copy
-// in each of two files, and round trips have one packet in each.
+// Several files of a host may be one capture: those that a recorder wrote one after the other (tcpdump -G and -C), or
+// one with what the host sent and one with what it received. They are matched as one. Else what happens at a border
+// looks like a loss, a repeated packet has one copy in each of two files, and round trips have one packet in each.
 //
 //	a1 |------|         rotated: each begins where the one before ended
 //	a2        |------|
@@ -24,7 +24,8 @@ import (
 const (
 	// maxOverlap is by how much a rotated file may begin before the one before it ended, ns: packets out of order.
 	maxOverlap = 100_000_000
-	// maxPause is how long nothing may be captured between two rotated files, ns, or this many times as long as between their packets on average.
+	// maxPause is how long nothing may be captured between two rotated files, ns, or this many times as long as between
+	// their packets on average.
 	maxPause  = 1_000_000_000
 	manyTimes = 20
 )
@@ -120,7 +121,8 @@ type joined struct {
 	source []uint16 // of each packet: its part; nil where the parts follow each other
 }
 
-// joinCaptures joins the captures of each host that are parts of one. The packets of joined captures are copied into a memory.
+// joinCaptures joins the captures of each host that are parts of one. The packets of joined captures are copied into a
+// memory.
 func joinCaptures(captures []*trace.Capture, m trace.Memory) []joined {
 	of := make(map[string]int)
 	for _, c := range captures {

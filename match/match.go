@@ -136,9 +136,9 @@ func (t *Tally) warn(w *trace.Warnings) {
 	}
 }
 
-// Match finds the messages between captures of different hosts. Captures with the same Host share a clock; those that are parts of one
-// (rotated files, what was sent and what was received) are matched as one. Warnings, which
-// may be nil, name what was left out, and captures that seem to be of one host.
+// Match finds the messages between captures of different hosts. Captures with the same Host share a clock; those that
+// are parts of one (rotated files, what was sent and what was received) are matched as one. Warnings, which may be nil,
+// name what was left out, and captures that seem to be of one host.
 //
 // The captures are only read. The result refers to none of them and is the same whatever the number of processors. Match
 // returns an error if a capture is nil or does not pass [trace.Capture.Check], if an address given is invalid, or when

@@ -25,9 +25,9 @@ import (
 //	pools      round trips again, of all conversations between two addresses together (pool.go)
 //	own        the captures' own link-layer addresses (mac.go), and IP addresses that are a host's own as its conversations with others show
 //
-// Hops and round trips prove a direction only where packets go from one capture to the other. So they say nothing of what goes
-// to many (groups.go), of packets that pass both captures in one order both ways, and of connections whose ends are elsewhere
-// (taps.go).
+// Hops and round trips prove a direction only where packets go from one capture to the other. So they say nothing of
+// what goes to many (groups.go), of packets that pass both captures in one order both ways, and of connections whose
+// ends are elsewhere (taps.go).
 type orientation struct {
 	indexes []*index
 	names   []string
@@ -320,8 +320,8 @@ func flagsOf(x *index, flow, d int) int {
 	return 0
 }
 
-// hops compares the times to live of both directions. Those of different headers say nothing. Ring says that both directions
-// passed one capture before the other, so neither capture is at an end of the conversation.
+// hops compares the times to live of both directions. Those of different headers say nothing. Ring says that both
+// directions passed one capture before the other, so neither capture is at an end of the conversation.
 func hops(u *conversation) (near int, ring bool) {
 	if u.a.Flows[u.flowA].Tunnel != u.b.Flows[u.flowB].Tunnel {
 		return 0, false
@@ -380,8 +380,9 @@ func (r *orientation) fromLearnt(u *conversation) int {
 	})
 }
 
-// fromOwn uses the addresses that are a host's own as conversations with any other host showed: behind a balancer whose servers answer the
-// clients themselves (direct server return), no packet comes back, but the client's address is known from the server's capture.
+// fromOwn uses the addresses that are a host's own as conversations with any other host showed: behind a balancer whose
+// servers answer the clients themselves (direct server return), no packet comes back, but the client's address is known
+// from the server's capture.
 func (r *orientation) fromOwn(u *conversation) int {
 	return firstWay(func(d int) (near int) {
 		atA, atB := u.sender(d)

@@ -6,11 +6,11 @@ import (
 	"meridian/trace"
 )
 
-// A range received is the message of the one segment that sent its last byte, where one segment sent all of it. Where the receiver
-// merged several segments (GRO, LRO), its timestamp may be that of the first of them, when the last was not even sent: an adapter
-// stamps each frame as it comes in, and the first frame's timestamp becomes that of the merged one. So a merged range is the message of
-// the segment that sent its first byte, unless the capture's timestamps are known to be taken after merging
-// ([trace.Capture.WholeStamps]).
+// A range received is the message of the one segment that sent its last byte, where one segment sent all of it. Where
+// the receiver merged several segments (GRO, LRO), its timestamp may be that of the first of them, when the last was
+// not even sent: an adapter stamps each frame as it comes in, and the first frame's timestamp becomes that of the
+// merged one. So a merged range is the message of the segment that sent its first byte, unless the capture's timestamps
+// are known to be taken after merging ([trace.Capture.WholeStamps]).
 //
 //	sent      |-- t1 --|-- t2 --|-- t3 --|
 //	received  |------------ t ----------|        t1 before t; t3 before t only if t is that of the whole

@@ -24,8 +24,8 @@ func TestWithinIncludesItsBorders(t *testing.T) {
 	}
 }
 
-// TestARangeIsAMessageWhereOneSegmentSentIt counts the segments over every byte one by one. What the receiver merged was sent with its
-// first byte, unless its timestamp is that of the whole.
+// TestARangeIsAMessageWhereOneSegmentSentIt counts the segments over every byte one by one. What the receiver merged
+// was sent with its first byte, unless its timestamp is that of the whole.
 func TestARangeIsAMessageWhereOneSegmentSentIt(t *testing.T) {
 	testseed.Check(t, func(t *rapid.T) {
 		origin := rapid.SampledFrom([]int64{0, 1 << 40, -50}).Draw(t, "origin")

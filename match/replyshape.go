@@ -33,14 +33,15 @@ const (
 	leastReplies = 10
 	// shapeBlock is how many consecutive replies are freed of the drift of their clocks at a time.
 	shapeBlock = 64
-	// leastSkewness times the square root of their number is the least L-skewness of delays. Times that have no tail to either side exceed it
-	// with a probability of 1 in 1,000, as simulated for 20 to 200 of them; of exponential delays it is 1/3.
+	// leastSkewness times the square root of their number is the least L-skewness of delays. Times that have no tail to
+	// either side exceed it with a probability of 1 in 1,000, as simulated for 20 to 200 of them; of exponential delays
+	// it is 1/3.
 	leastSkewness = 1.25
 )
 
-// shapeOf tests replies without knowing the offset of their clocks. What passes a network is as quick as it can be, or later: delays crowd at
-// their least and have a tail above. Where a server ends after its client got the reply the difference says how long it went on, which has no
-// tail to that side.
+// shapeOf tests replies without knowing the offset of their clocks. What passes a network is as quick as it can be, or
+// later: delays crowd at their least and have a tail above. Where a server ends after its client got the reply the
+// difference says how long it went on, which has no tail to that side.
 func shapeOf(replies []timedReply, step int64) ReplyShape {
 	if len(replies) < leastReplies {
 		return FewReplies
@@ -87,7 +88,8 @@ func appendResiduals(rest []float64, replies []timedReply) []float64 {
 	return rest
 }
 
-// lMoments returns the second L-moment of at least three numbers and their L-skewness (Hosking 1990), which one or two of them do not decide.
+// lMoments returns the second L-moment of at least three numbers and their L-skewness (Hosking 1990), which one or two
+// of them do not decide.
 func lMoments(x []float64) (scale, skewness float64) {
 	slices.Sort(x)
 	n := float64(len(x))

@@ -33,8 +33,9 @@ const (
 	// capture whose second clock too few packets show. None is sure where two clocks, or one that was set, seem to have
 	// stamped a capture.
 	minSure = 8
-	// maxFineStep is the greatest sum of two captures' steps at which round trips within it tell anything, ns. Hosts beside each other are
-	// some 20 us apart: by coarser timestamps they seem to see every packet at once, as one host's captures do.
+	// maxFineStep is the greatest sum of two captures' steps at which round trips within it tell anything, ns. Hosts
+	// beside each other are some 20 us apart: by coarser timestamps they seem to see every packet at once, as one
+	// host's captures do.
 	maxFineStep = 20_000
 )
 

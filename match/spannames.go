@@ -9,7 +9,8 @@ import (
 	"meridian/trace"
 )
 
-// identifying are attributes that may identify a host, best first: what tells two processes apart that cannot share a clock is looked for here.
+// identifying are attributes that may identify a host, best first: what tells two processes apart that cannot share a
+// clock is looked for here.
 var identifying = []string{"host.name", "k8s.node.name", "host.id", "hostname", "k8s.pod.name", "k8s.pod.uid", "container.id", "ip",
 	"service.instance.id", "process.pid", "service.name"}
 
@@ -72,8 +73,9 @@ func (r *SpanResult) names(j *spanJoin) {
 	slices.SortFunc(r.Names, func(a, b NamePremise) int { return cmp.Compare(a.Clock, b.Clock) })
 }
 
-// contradictOneClock reports whether no single clock explains a parent and its child: the child began before its parent, a consumer ended before
-// its producer began, or a server of a client that waits began after the client had ended.
+// contradictOneClock reports whether no single clock explains a parent and its child: the child began before its
+// parent, a consumer ended before its producer began, or a server of a client that waits began after the client had
+// ended.
 func (j *spanJoin) contradictOneClock(parent, child int32) bool {
 	p, c := j.at(parent), j.at(child)
 	if c.Kind == trace.ConsumerSpan {
@@ -104,8 +106,8 @@ func (j *spanJoin) tellsApart(namedBy string, pairs [][2]int32) string {
 	return ""
 }
 
-// sidedCall is a call as one of its two sides sees it: the resource of that side, and how far the middle of the server is from the middle of the
-// client. That is the difference of the clocks, but for what the two ways differ in.
+// sidedCall is a call as one of its two sides sees it: the resource of that side, and how far the middle of the server
+// is from the middle of the client. That is the difference of the clocks, but for what the two ways differ in.
 type sidedCall struct {
 	span   int32 // of that side
 	entry  int64 // its file and resource
@@ -139,13 +141,14 @@ func (r *SpanResult) sides(j *spanJoin, get func(int) *spanNames) {
 const (
 	// fewCalls is the least number of calls of a resource that say something of it.
 	fewCalls = 8
-	// blockOfCalls is how many consecutive calls of two resources are compared at a time: meanwhile clocks drift and loads change little.
+	// blockOfCalls is how many consecutive calls of two resources are compared at a time: meanwhile clocks drift and
+	// loads change little.
 	blockOfCalls = 16
 )
 
-// apart reports whether resources of one service, which are at work at the same time, differ in the middles of their calls by more than chance
-// explains (van Elteren's test of blocks of calls: ranks of those of one operation). Then they are processes, and their clocks or their
-// networks differ.
+// apart reports whether resources of one service, which are at work at the same time, differ in the middles of their
+// calls by more than chance explains (van Elteren's test of blocks of calls: ranks of those of one operation). Then
+// they are processes, and their clocks or their networks differ.
 func apart(calls []sidedCall) bool {
 	slices.SortStableFunc(calls, func(a, b sidedCall) int {
 		return cmp.Or(cmp.Compare(a.other, b.other), cmp.Compare(a.name, b.name), cmp.Compare(a.entry, b.entry), cmp.Compare(a.at, b.at))
@@ -180,8 +183,8 @@ func apart(calls []sidedCall) bool {
 	return math.Erfc(z/math.Sqrt2)/2 < maxError
 }
 
-// rankDifference returns by how many standard deviations the middles of the calls of one resource are more than those of another, of the time in which
-// both have calls; false if they have few.
+// rankDifference returns by how many standard deviations the middles of the calls of one resource are more than those
+// of another, of the time in which both have calls; false if they have few.
 func rankDifference(a, b []sidedCall) (z float64, ok bool) {
 	from, to := max(a[0].at, b[0].at), min(a[len(a)-1].at, b[len(b)-1].at)
 	var both []sidedCall

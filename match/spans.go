@@ -29,7 +29,8 @@ type SpanChannel struct {
 	trace.Channel
 	Kind  SpanMessages
 	Steps []int64 // of the timestamp of each message's receipt, ns
-	// Weaker are, of replies, the same from where the server began: they hold although servers end after their clients. Nil for other kinds.
+	// Weaker are, of replies, the same from where the server began: they hold although servers end after their clients.
+	// Nil for other kinds.
 	Weaker []trace.Message
 
 	sharedSteps []int64 // of replies: the coarser of the steps of both timestamps of each
@@ -41,16 +42,18 @@ type SpanResult struct {
 	Replies  []ReplyPremise
 	Names    []NamePremise
 	Tally    SpanTally
-	// Unjoined are clocks that have a parent or a child on another clock by which they share no message, ascending. The tally has the reasons.
+	// Unjoined are clocks that have a parent or a child on another clock by which they share no message, ascending. The
+	// tally has the reasons.
 	Unjoined []int
 }
 
-// ReplyPremise is the premise on which the replies of one clock to another rest: that a server ends before its client does.
+// ReplyPremise is the premise on which the replies of one clock to another rest: that a server ends before its client
+// does.
 type ReplyPremise struct {
 	From, To int // the clocks of servers and of their clients
 	Messages int64
-	// Refuted is how many replies are left out because the server lasted longer than its client, whatever their clocks. Fallen is how many more
-	// are left out since most of the same operation were.
+	// Refuted is how many replies are left out because the server lasted longer than its client, whatever their clocks.
+	// Fallen is how many more are left out since most of the same operation were.
 	Refuted, Fallen int64
 	Shape           ReplyShape // of the others
 }
@@ -60,9 +63,11 @@ type NamePremise struct {
 	Clock    int
 	NamedBy  string // the attribute that names the host
 	Services []string
-	// Pairs is how many spans and their parents are of different processes of the host, Contradicted how many of these no single clock explains.
+	// Pairs is how many spans and their parents are of different processes of the host, Contradicted how many of these
+	// no single clock explains.
 	Pairs, Contradicted int64
-	// Refuted says that they are too many. Apart says that calls of its processes differ as those of different clocks do.
+	// Refuted says that they are too many. Apart says that calls of its processes differ as those of different clocks
+	// do.
 	Refuted, Apart bool
 	// Attribute tells the processes apart that cannot share a clock; "" if none does.
 	Attribute string
@@ -86,13 +91,14 @@ type SpanTally struct {
 //	producer  |-----|                      message: producer's start -> consumer's end
 //	consumer     |------------|
 //
-// That a client begins before its server is the one thing that is believed of all. A reply is a message only if the server ended before its
-// client. Durations test that without any clock: a server that lasted longer than its client ended after it. Such replies are left out, and
-// where they are most of an operation all of its replies: it does not wait for its servers. A consumer may begin when it polls, long before
-// the message was sent, so its end alone is evidence.
+// That a client begins before its server is the one thing that is believed of all. A reply is a message only if the
+// server ended before its client. Durations test that without any clock: a server that lasted longer than its client
+// ended after it. Such replies are left out, and where they are most of an operation all of its replies: it does not
+// wait for its servers. A consumer may begin when it polls, long before the message was sent, so its end alone is
+// evidence.
 //
-// A server has the number of its client as its parent, or as its own (Zipkin's shared spans). A parent and a child on one host test whether the
-// host's name stands for one clock.
+// A server has the number of its client as its parent, or as its own (Zipkin's shared spans). A parent and a child on
+// one host test whether the host's name stands for one clock.
 //
 // The cost is O(n log n) for n spans.
 func Spans(files []SpanFile) *SpanResult {
@@ -171,7 +177,8 @@ func (j *spanJoin) resource(n int32) *trace.SpanResource {
 	return &f.Resources[k]
 }
 
-// find returns the one span of a number and a kind, but for n itself. Others says that spans have the number, of whatever kind.
+// find returns the one span of a number and a kind, but for n itself. Others says that spans have the number, of
+// whatever kind.
 func (j *spanJoin) find(id trace.SpanID, kind trace.SpanKind, n int32) (found, other int32, several bool) {
 	found, other = -1, -1
 	if id == (trace.SpanID{}) {
@@ -373,7 +380,8 @@ type replyClass struct {
 	name     uint32
 }
 
-// fewReplies is the number of replies of an operation below which those of all such operations of two clocks are judged together.
+// fewReplies is the number of replies of an operation below which those of all such operations of two clocks are judged
+// together.
 const fewReplies = 4
 
 // replyClasses tests the replies by durations.
@@ -391,7 +399,8 @@ func newReplyClasses() *replyClasses { return &replyClasses{number: make(map[rep
 
 // add takes a reply and returns its number.
 //
-// A server lasted longer than its client if it did so by more than the steps of the two timestamps between which that can be lost.
+// A server lasted longer than its client if it did so by more than the steps of the two timestamps between which that
+// can be lost.
 func (x *replyClasses) add(from, to int, client, server *trace.SpanMark) int {
 	key := replyClass{from, to, client.Name}
 	k, known := x.number[key]

@@ -125,7 +125,8 @@ func TestAHostNameOfTwoClocksIsRefuted(t *testing.T) {
 	}
 }
 
-// What delays look like: with a least one and a tail they show that servers end before their clients, and times without a tail do not.
+// What delays look like: with a least one and a tail they show that servers end before their clients, and times without
+// a tail do not.
 func TestRepliesHaveTheShapeOfDelays(t *testing.T) {
 	r := testseed.New(t)
 	const worlds = 400

@@ -2,15 +2,17 @@ package match
 
 import "meridian/trace"
 
-// Round trips tell the sender's side where each capture is on one side of the other, as the captures of two hosts that talk are. Of
-// two taps that packets pass in one order both ways, they tell the difference of two delays instead, which proves nothing:
+// Round trips tell the sender's side where each capture is on one side of the other, as the captures of two hosts that
+// talk are. Of two taps that packets pass in one order both ways, they tell the difference of two delays instead, which
+// proves nothing:
 //
 //	host 3 --> tap a -- 50 us --> tap b --> host 4
 //	host 4 --> tap a -- 500 us -> tap b --> host 3
 //
-// What tells a tap from a host is how soon answers follow. A kernel answers a SYN, and the answer to its own, within some 10 us. A tap
-// sees the answer only after the way to the host and back. So where nothing but round trips says which capture is nearer, the
-// answers of handshakes at the ends that they imply are looked at: if they are all slow, the captures are not at the ends.
+// What tells a tap from a host is how soon answers follow. A kernel answers a SYN, and the answer to its own, within
+// some 10 us. A tap sees the answer only after the way to the host and back. So where nothing but round trips says
+// which capture is nearer, the answers of handshakes at the ends that they imply are looked at: if they are all slow,
+// the captures are not at the ends.
 
 const (
 	// maxAnswer is the time within which kernels answer, ns.
@@ -46,8 +48,9 @@ func (n *answers) ofTaps() bool {
 // ofHosts reports whether some answers are so quick that only a kernel beside the capture can have given them.
 func (n *answers) ofHosts() bool { return 4*n.quick >= n.quick+n.slow && n.quick >= 3 }
 
-// distrustTaps takes back what nothing but round trips says between captures that seem to be taps. Where the addresses of both hosts are
-// given and a conversation has none of them, it takes it back unless quick answers show that a capture is at an end.
+// distrustTaps takes back what nothing but round trips says between captures that seem to be taps. Where the addresses
+// of both hosts are given and a conversation has none of them, it takes it back unless quick answers show that a
+// capture is at an end.
 func distrustTaps(conversations []conversation, found []evidence) {
 	between := make(map[[2]*index]*[2]answers) // at a and at b
 	for i := range found {

@@ -99,8 +99,8 @@ func (m *tcpMatcher) match(u *conversation, out *collector) {
 	}
 }
 
-// cannotRepeat reports whether the packets that both captures hold of a connection are not those of an idle one, which are the same for
-// hours (keepalives): both captures hold its SYN, or the same bytes, or its packets have timestamps.
+// cannotRepeat reports whether the packets that both captures hold of a connection are not those of an idle one, which
+// are the same for hours (keepalives): both captures hold its SYN, or the same bytes, or its packets have timestamps.
 func (m *tcpMatcher) cannotRepeat(u *conversation) bool {
 	if u.connA.stamped && u.connB.stamped {
 		return true

@@ -27,7 +27,8 @@ type SorterStats struct {
 	Latency          Latencies // from the instants of events to their emission
 }
 
-// ExcludedMessage is a message that was received before it was sent by the bounds of both ends, by less than its least delay at least.
+// ExcludedMessage is a message that was received before it was sent by the bounds of both ends, by less than its least
+// delay at least.
 type ExcludedMessage struct {
 	From, To       int // hosts
 	Sent, Received clock.TimelineTime

@@ -17,7 +17,8 @@ type Event struct {
 	Role   Role // which end of Flow: Sends or Receives; NoRole without one
 	// Untimed says that Time is that of an event beside it: nothing bounds when this one happened.
 	Untimed bool
-	// Step is that of Time in ns where it is coarser than its source's; 0 where it is not. The event happened less than Step after Time.
+	// Step is that of Time in ns where it is coarser than its source's; 0 where it is not. The event happened less than
+	// Step after Time.
 	Step uint32
 }
 

@@ -12,12 +12,14 @@ const (
 	StatisticsBlock                  // counts of an interface at an instant
 )
 
-// FileBlock is a block of a capture file beside packets and descriptions of interfaces. It tells nothing of the clocks. Captures that are written again keep it.
+// FileBlock is a block of a capture file beside packets and descriptions of interfaces. It tells nothing of the clocks.
+// Captures that are written again keep it.
 type FileBlock struct {
 	Kind BlockKind
 	// Packets is the number of packets of the file before the block.
 	Packets int
-	// Data is the body of the block as pcapng has it, little-endian; of statistics the list of options alone, without its end.
+	// Data is the body of the block as pcapng has it, little-endian; of statistics the list of options alone, without
+	// its end.
 	Data []byte
 
 	// Of statistics:

@@ -52,8 +52,8 @@ type Marks struct {
 	Marks []Mark
 	// Granularity is the step of the stamps in ns where the format knows it; 0 where the stamps themselves must tell.
 	Granularity int64
-	// Spans are those of a file of spans, in the order of the file, with the resources that they are of; else nil. What they say of messages is
-	// judged as a whole, so that they stand for Marks.
+	// Spans are those of a file of spans, in the order of the file, with the resources that they are of; else nil. What
+	// they say of messages is judged as a whole, so that they stand for Marks.
 	Spans     []SpanMark
 	Resources []SpanResource
 }

@@ -6,13 +6,13 @@ import (
 	"meridian/clock"
 )
 
-// Resolution says how coarse the timestamps of one source and kind are, such as the starts of the spans of a process. The zero value
-// is 1 ns.
+// Resolution says how coarse the timestamps of one source and kind are, such as the starts of the spans of a process.
+// The zero value is 1 ns.
 type Resolution struct {
 	// Step is that of all its timestamps in ns, at least 1; 0 stands for 1.
 	Step int64
-	// Coarser are powers of ten above Step, descending: more timestamps are multiples of them than chance explains, so that these were cut to
-	// them. A source has such where it writes down timestamps of several kinds.
+	// Coarser are powers of ten above Step, descending: more timestamps are multiples of them than chance explains, so
+	// that these were cut to them. A source has such where it writes down timestamps of several kinds.
 	Coarser []int64
 }
 
@@ -34,15 +34,16 @@ func (r *Resolution) Coarsest() int64 {
 	return max(r.Step, 1)
 }
 
-// coarsestDecade is the power of ten of the coarsest step that is looked for among finer ones, a millisecond: coarser ones are the rhythm of programs.
+// coarsestDecade is the power of ten of the coarsest step that is looked for among finer ones, a millisecond: coarser
+// ones are the rhythm of programs.
 const coarsestDecade = 6
 
-// stepChance is the probability from which on chance explains that so many timestamps are multiples of a power of ten. A greater one than
-// for other decisions does: an error widens the few timestamps that are such multiples.
+// stepChance is the probability from which on chance explains that so many timestamps are multiples of a power of ten.
+// A greater one than for other decisions does: an error widens the few timestamps that are such multiples.
 const stepChance = 0.001
 
-// ResolutionFinder finds the resolution of a source: the step of all its timestamps, as [Granularity] finds it, and coarser steps of
-// some of them. The zero value is ready.
+// ResolutionFinder finds the resolution of a source: the step of all its timestamps, as [Granularity] finds it, and
+// coarser steps of some of them. The zero value is ready.
 type ResolutionFinder struct {
 	Granularity
 	// multiples counts the timestamps by the greatest power of ten of which each is a multiple.
@@ -64,8 +65,9 @@ func (f *ResolutionFinder) Add(t clock.HostTime) {
 
 // Resolution returns what the timestamps added so far show.
 //
-// Timestamps of a unit u are multiples of a power of ten g by chance with a probability of u/g. From the coarsest g on, one is taken for a
-// step if there are more multiples than that explains. What the next finer step explains is given back to it.
+// Timestamps of a unit u are multiples of a power of ten g by chance with a probability of u/g. From the coarsest g on,
+// one is taken for a step if there are more multiples than that explains. What the next finer step explains is given
+// back to it.
 func (f *ResolutionFinder) Resolution() Resolution {
 	r := Resolution{Step: f.Step()}
 	unit := 0

@@ -42,13 +42,14 @@ type Clock struct {
 	Activity Activity
 }
 
-// Activity tells when a clock stamped events, of messages or not. A clock was not set forward over readings that it showed, and one whose readings follow each
-// other showed none twice. Its methods may take as long as going over the trace.
+// Activity tells when a clock stamped events, of messages or not. A clock was not set forward over readings that it
+// showed, and one whose readings follow each other showed none twice. Its methods may take as long as going over the
+// trace.
 type Activity interface {
 	// Between reports whether the clock stamped an event between two readings, both excluded.
 	Between(from, to clock.HostTime) bool
-	// RanBack reports whether the clock showed an event, in the order in which they were recorded, a reading that is behind an earlier one by more than so
-	// many ns.
+	// RanBack reports whether the clock showed an event, in the order in which they were recorded, a reading that is
+	// behind an earlier one by more than so many ns.
 	RanBack(by int64) bool
 }
 

@@ -30,8 +30,8 @@ func (w *Warnings) AddN(subject, kind, details string, n int64) {
 	w.add(subject, kind, details, n, false)
 }
 
-// Gap records that an input is known to lack n parts: they are damaged, cut off, or its tracer dropped them. Gaps are warnings like others, and
-// [Warnings.Gaps] tells of them: a command whose inputs have some ends with exit code 3.
+// Gap records that an input is known to lack n parts: they are damaged, cut off, or its tracer dropped them. Gaps are
+// warnings like others, and [Warnings.Gaps] tells of them: a command whose inputs have some ends with exit code 3.
 func (w *Warnings) Gap(subject, kind, details string, n int64) {
 	w.add(subject, kind, details, n, true)
 }

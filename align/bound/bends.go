@@ -38,8 +38,8 @@ func Bends(p *pair.Problem, a Assumption) []Stretch {
 	return stretches
 }
 
-// bends returns what Bends does, and the usual least round trip, ns. The corridor is shrunk as for a least round trip of at most so much:
-// messages that stand for others tell a longer one.
+// bends is Bends with an upper limit on the least round trip, ns. Relaxed messages overstate it, so their caller passes
+// that of the pair. It also returns the median of the least round trips that were found.
 func bends(p *pair.Problem, a Assumption, longest float64) (stretches []Stretch, roundTrip float64) {
 	c := &Corridor{Assumption: a}
 	if !c.around(p) || p.AB.Len() == 0 || p.BA.Len() == 0 || c.first == c.last {

@@ -70,19 +70,22 @@ type segment struct {
 	lowest         cones
 }
 
-// New returns the corridor of a pair whose messages are all true: the assumption holds everywhere but in the stretches, where what
-// each of them says holds. Each stamp stands for an instant within its granularity, as in package pair. The problem must be valid as
-// [pair.Problem] says, and the assumption pass [Assumption.Check]; otherwise the bounds mean nothing.
+// New returns the corridor of a pair whose messages are all true: the assumption holds everywhere but in the stretches,
+// where what each of them says holds. Each stamp stands for an instant within its granularity, as in package pair. The
+// problem must be valid as [pair.Problem] says, and the assumption pass [Assumption.Check]; otherwise the bounds mean
+// nothing.
 func New(p *pair.Problem, a Assumption, stretches ...Stretch) *Corridor {
 	return NewTolerant(p, a, Tolerance{}, stretches...)
 }
 
-// NewTolerant returns the corridor of a pair of whose messages some are false, within the tolerance. The rest is as New says.
+// NewTolerant returns the corridor of a pair of whose messages some are false, within the tolerance. The rest is as New
+// says.
 func NewTolerant(p *pair.Problem, a Assumption, t Tolerance, stretches ...Stretch) *Corridor {
 	return newCorridor(p, a, t, stretches, nil)
 }
 
-// NewBoth returns the corridor of NewTolerant, and that of New for the same messages. Together they cost little more than the first.
+// NewBoth returns the corridor of NewTolerant, and that of New for the same messages. Together they cost little more
+// than the first.
 func NewBoth(p *pair.Problem, a Assumption, t Tolerance, stretches ...Stretch) (tolerant, believing *Corridor) {
 	switch {
 	case t.None():
@@ -274,9 +277,10 @@ func within(messages pair.Messages, s *segment, at plotter) pair.Messages {
 	return out
 }
 
-// hull returns the corners of the lower hull (side 1) or the upper one (side -1) of the lifted messages of a corridor, or of those that stand for
-// them within its tolerance, and the extent of the messages, of a direction with so many in all. It notes where they lie. With a
-// tolerance it adds to outer the points among which the corners of the messages' own hull are, unless that is nil.
+// hull returns the corners of the lower hull (side 1) or the upper one (side -1) of the lifted messages of a corridor,
+// or of those that stand for them within its tolerance, and the extent of the messages, of a direction with so many in
+// all. It notes where they lie. With a tolerance it adds to outer the points among which the corners of the messages'
+// own hull are, unless that is nil.
 func (s *segment) hull(messages pair.Messages, all int, side float64, at plotter, c *Corridor, slots *slotted, outer *[]point) ([]point, extent) {
 	between := extent{math.Inf(1), math.Inf(-1)}
 	lift := func(q point) point {
@@ -334,7 +338,8 @@ type extent struct{ first, last float64 }
 // farBeyond is how far beyond the messages bounds are usually asked for, besides twice their extent, ns.
 const farBeyond = 60e9
 
-// steepestLine returns a slope that no lifted tangent of the offset exceeds in a segment, and beyond its messages by so many ns.
+// steepestLine returns a slope that no lifted tangent of the offset exceeds in a segment, and beyond its messages by so
+// many ns.
 func steepestLine(c *Corridor, s *segment, beyond float64) float64 {
 	from, to := max(s.from, c.first-beyond), min(s.to, c.last+beyond)
 	_, first := s.profile.at(from)
@@ -374,7 +379,8 @@ func (c *Corridor) limitRates(p *pair.Problem, slots *slots) {
 	c.unsmooth.floors.wrong = allowedAround(c, p.BA.Len(), times)
 }
 
-// allowedAround returns how many of the messages around an instant of some stretches may be false, of so many of a direction in all.
+// allowedAround returns how many of the messages around an instant of some stretches may be false, of so many of a
+// direction in all.
 func allowedAround(c *Corridor, messages int, times []interval) int {
 	if c.tolerance.None() {
 		return 0

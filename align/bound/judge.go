@@ -14,30 +14,36 @@ import (
 type FalseMessage struct {
 	FromA bool // from a to b; otherwise back
 	trace.Message
-	// Outermost says that it is the first or the last message of its direction. Nothing before or behind it shows that no clock was set there.
+	// Outermost says that it is the first or the last message of its direction. Nothing before or behind it shows that
+	// no clock was set there.
 	Outermost bool
 }
 
-// Short blocks, of which a few messages may be false, tell false messages from clocks that bend: those bend over more messages.
+// Short blocks, of which a few messages may be false, tell false messages from clocks that bend: those bend over more
+// messages.
 const (
 	shortBlock = 25
 	fewFalse   = 1 // of a short block
 	someFalse  = 3
 	// fewMessages each way are too few to tell a least round trip from what queues add.
 	fewMessages = 100
-	// longestRun is how many consecutive messages of a direction may be false. More of them are a clock that was set and set back.
+	// longestRun is how many consecutive messages of a direction may be false. More of them are a clock that was set
+	// and set back.
 	longestRun = 8
-	// mostFalse is the part of a direction's messages that may be false. Of more the others are no majority that could be trusted.
+	// mostFalse is the part of a direction's messages that may be false. Of more the others are no majority that could
+	// be trusted.
 	mostFalse = 8
 )
 
-// Judge tells where the messages of a pair show that its clocks bend, as [Bends] does, from messages that contradict all others. A false
-// message contradicts its neighbours too, while a clock that bends agrees with them. So where blocks of 25 consecutive messages show no bend
-// if one of each may be false, or three where messages contradict each other, the bend is none: the fewest messages are false that leave
-// others without contradiction. Both results are empty for messages that show neither.
+// Judge tells where the messages of a pair show that its clocks bend, as [Bends] does, from messages that contradict
+// all others. A false message contradicts its neighbours too, while a clock that bends agrees with them. So where
+// blocks of 25 consecutive messages show no bend if one of each may be false, or three where messages contradict each
+// other, the bend is none: the fewest messages are false that leave others without contradiction. Both results are
+// empty for messages that show neither.
 //
-// It finds no messages in a direction with fewer than a dozen. It takes the messages for what bends the clocks if more than eight
-// consecutive ones would be false, two at the ends of the trace, or one in eight: then a clock was set, or two hosts are one.
+// It finds no messages in a direction with fewer than a dozen. It takes the messages for what bends the clocks if more
+// than eight consecutive ones would be false, two at the ends of the trace, or one in eight: then a clock was set, or
+// two hosts are one.
 func Judge(p *pair.Problem, a Assumption) (stretches []Stretch, found []FalseMessage) {
 	stretches, room := bends(p, a, math.Inf(1))
 	if len(stretches) == 0 || min(p.AB.Len(), p.BA.Len()) < oneOf {
@@ -67,15 +73,16 @@ func Judge(p *pair.Problem, a Assumption) (stretches []Stretch, found []FalseMes
 	return left, found
 }
 
-// straightened returns the messages that stand for those of a pair if some of each short block may be false, and how many, where they show
-// no bend; nil if they do. Messages that are consistent leave no choice but that of one in each block: of more, a clock that bends a little
-// would be taken for straight.
+// straightened relaxes a pair so that one message of each short block may be false, and where that is not enough three.
+// It returns the first number, and the relaxed pair, for which no bend remains; nil if one remains. Messages that are
+// consistent may have one: with more, a clock that bends a little would be taken for straight.
 //
-// Messages that stand for others leave more room between them than these, so the room is that of the pair. Few messages do not tell it:
-// they show a bend if they contradict each other though one of each block may be false.
+// Messages that stand for others leave more room between them than these, so the room is that of the pair. Few messages
+// do not tell it: they show a bend if they contradict each other though one of each block may be false.
 func straightened(p *pair.Problem, a Assumption, consistent bool, room float64) (wrong int, quiet *pair.Problem) {
 	if min(p.AB.Len(), p.BA.Len()) < fewMessages {
-		if quiet = relaxed(p, a, shortBlock, fewFalse); !consistent && New(quiet, a).Consistent() {
+		quiet = relaxed(p, a, shortBlock, fewFalse)
+		if !consistent && New(quiet, a).Consistent() {
 			return fewFalse, quiet
 		}
 		return 0, nil
@@ -98,7 +105,8 @@ type judge struct {
 	pair *pair.Problem
 }
 
-// suspicious is the margin under which a message may be false. Those above leave all lines through the inner part of the corridor.
+// suspicious is the margin under which a message may be false. Those above leave all lines through the inner part of
+// the corridor.
 const suspicious = 0.5
 
 // suspect is a message in a stretch.
@@ -109,8 +117,8 @@ type suspect struct {
 	margin float64 // how far it lies on its side of the middle of the corridor, in halves of its width: less than -1 contradicts all
 }
 
-// find returns the fewest of the most suspect messages without which the others do not contradict each other; none if they are too many
-// to be false.
+// find returns the fewest of the most suspect messages without which the others do not contradict each other; none if
+// they are too many to be false.
 func (j *judge) find(stretches []Stretch) []FalseMessage {
 	suspects := append(j.suspects(stretches, true), j.suspects(stretches, false)...)
 	slices.SortFunc(suspects, func(p, q suspect) int { return cmp.Compare(p.margin, q.margin) })
@@ -119,7 +127,14 @@ func (j *judge) find(stretches []Stretch) []FalseMessage {
 	enough := func(n int) bool {
 		return New(without(j.pair, falseOf(suspects[:n])), j.Assumption).Consistent()
 	}
-	if beyond == 0 || beyond > (j.pair.AB.Len()+j.pair.BA.Len())/mostFalse || !enough(beyond) {
+	there := 0 // of the suspects
+	for i := range suspects {
+		if suspects[i].FromA {
+			there++
+		}
+	}
+	few := there <= j.pair.AB.Len()/mostFalse && beyond-there <= j.pair.BA.Len()/mostFalse
+	if beyond == 0 || !few || !enough(beyond) {
 		return nil
 	}
 	low, high := certain-1, beyond // too few, enough
@@ -169,7 +184,8 @@ func (j *judge) suspects(stretches []Stretch, fromA bool) (out []suspect) {
 	return out
 }
 
-// scattered reports whether messages lie as false ones do: not clustered, not many in a row, and not two at an end of their direction.
+// scattered reports whether messages lie as false ones do: not clustered, not many in a row, and not two at an end of
+// their direction.
 func (j *judge) scattered(found []suspect) bool {
 	for _, way := range []struct {
 		fromA bool
@@ -201,9 +217,10 @@ func (j *judge) scattered(found []suspect) bool {
 	return true
 }
 
-// clustered reports whether messages, numbered in the order of their direction, lie closer together than ones do that are false by chance: those that a clock
-// contradicts while it bends do. Of the gaps between messages that lie anywhere an eighth is less than an eighth of the mean; a fifth is allowed for. That more
-// are so short has by chance a probability of less than exp(-2 d²/n) for n gaps of which d more are (Hoeffding 1963).
+// clustered reports whether messages, numbered in the order of their direction, are closer together than chance allows.
+// A clock that bends causes such clusters. A random gap is shorter than an eighth of the mean with a probability of an
+// eighth. We allow a fifth, and use Hoeffding's inequality (1963): d more of n gaps are so short with a probability of
+// at most exp(-2 d²/n).
 func clustered(numbers []int) bool {
 	const (
 		allowed    = 0.2

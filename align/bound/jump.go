@@ -73,7 +73,8 @@ func sided(c *Corridor, s *segment, ceilings, floors []point, from, to float64) 
 	return e, true
 }
 
-// tolerant lifts points, in place, and returns the hull of those that stand for them, between two instants, if so many may be false.
+// tolerant lifts the points in place. It returns the hull of the constraints that hold between two instants if so many
+// of the points are wrong.
 func (s *segment) tolerant(points []point, c *Corridor, side float64, wrong int, from, to float64) []point {
 	if wrong == 0 {
 		return s.lifted(points, c.Epsilon, side)

@@ -11,30 +11,32 @@ import (
 	"meridian/trace"
 )
 
-// Tolerance says how many messages of a pair may be false (their timestamps or their match are wrong) without the bounds being wrong.
-// It counts by direction and by blocks of consecutive messages, of at most [BlockSize] each. The zero value tolerates none.
+// Tolerance says how many messages of a pair may be false (their timestamps or their match are wrong) without the
+// bounds being wrong. It counts by direction and by blocks of consecutive messages, of at most [BlockSize] each. The
+// zero value tolerates none.
 type Tolerance struct {
 	// Automatic allows, in each block, what [Tolerance.Allowed] says for its size; Count and Share do not count then.
 	Automatic bool
 	Count     int     // messages that may be false in each block
 	Share     float64 // share of the messages of a block that may be false, if that is more; 0 to 1
-	// Found is where messages were found to be false and left out: a's clock, ascending. Each stands for others that were not
-	// found, and allows [eachHides] more in its block.
+	// Found is where messages were found to be false and left out: a's clock, ascending. Each stands for others that
+	// were not found, and allows [eachHides] more in its block.
 	Found []clock.HostTime
 }
 
 // BlockSize is the greatest number of consecutive messages of one direction for which a tolerance counts by itself.
 const BlockSize = 2048
 
-// The least numbers of messages of a block from which on one, and two, of them may be false by default. Of fewer messages each one
-// is needed: bounds that do without their tightest ones are wider by a third and more.
+// The least numbers of messages of a block from which on one, and two, of them may be false by default. Of fewer
+// messages each one is needed: bounds that do without their tightest ones are wider by a third and more.
 const (
 	oneOf = 12
 	twoOf = 500
 )
 
-// DefaultTolerance allows, of each block, two false messages, one if the block has fewer than five hundred messages, and none if it has fewer
-// than a dozen; and one more for each that was found and left out.
+// DefaultTolerance allows two false messages in each block, one in directions of fewer than 500 messages, and none in
+// those of fewer than a dozen; and for each message that was found to be false and left out two more, one in directions
+// of fewer than 500.
 var DefaultTolerance = Tolerance{Automatic: true}
 
 // Check refuses numbers and shares of messages that cannot be.
@@ -45,14 +47,15 @@ func (t *Tolerance) Check() error {
 	return nil
 }
 
-// eachHides is how many false messages that contradict nothing are expected for each one that was found: those that are early by less than the
-// round trip are found only where they meet quick ones.
+// eachHides is how many false messages that contradict nothing are expected for each one that was found: those that are
+// early by less than the round trip are found only where they meet quick ones.
 const eachHides = 2
 
 // None reports whether the tolerance allows no false message at all.
 func (t *Tolerance) None() bool { return !t.Automatic && t.Count == 0 && t.Share == 0 }
 
-// Allowed returns how many messages of each block may be false, besides those that were found, for a direction with so many in all.
+// Allowed returns how many messages of each block may be false, besides those that were found, for a direction with so
+// many in all.
 func (t *Tolerance) Allowed(messages int) int {
 	messages = min(messages, BlockSize)
 	switch {
@@ -66,7 +69,8 @@ func (t *Tolerance) Allowed(messages int) int {
 	return 0
 }
 
-// LeastFor returns how many messages a direction must have in all for so many of each block to be allowed to be false by default.
+// LeastFor returns how many messages a direction must have in all for so many of each block to be allowed to be false
+// by default.
 func (t *Tolerance) LeastFor(wrong int) int {
 	switch wrong {
 	case 0:
@@ -77,8 +81,9 @@ func (t *Tolerance) LeastFor(wrong int) int {
 	return twoOf
 }
 
-// allowedWithin returns how many of the messages of a block between two instants may be false, in a direction with so many in all: as many more
-// as were found there.
+// allowedWithin returns how many messages of a block between two instants may be false, in a direction with so many in
+// all: those that Allowed says, and eachHides (one in short directions) for each message that was found to be false
+// between the two.
 func (t *Tolerance) allowedWithin(messages int, first, last clock.HostTime) int {
 	from, _ := slices.BinarySearch(t.Found, first)
 	to, _ := slices.BinarySearch(t.Found, last+1)
@@ -101,8 +106,8 @@ type block struct {
 	first, last float64 // extent of all
 }
 
-// blocksOf yields the messages of one direction in blocks of nearly even size. A block is valid until the next. keep appends to the points of a
-// block those of a group that count.
+// blocksOf yields the messages of one direction in blocks of nearly even size. A block is valid until the next. keep
+// appends to the points of a block those of a group that count.
 func blocksOf(messages pair.Messages, at plotter, side float64, size int, keep func(points, group []point) []point) func(yield func(block) bool) {
 	return func(yield func(block) bool) {
 		n := messages.Len()
@@ -187,8 +192,8 @@ func (m *merger) merge(points []point, first int, side float64) {
 // keepAll keeps all points of a group.
 func keepAll(points, group []point) []point { return append(points, group...) }
 
-// keepOutermost returns a function that keeps those points of a group for which no more than f others of it lie farther out by more than a line of
-// the greatest slope rises over the group. Of the others f+1 lie farther out at every slope.
+// keepOutermost returns a function that keeps those points of a group for which no more than f others of it lie farther
+// out by more than a line of the greatest slope rises over the group. Of the others f+1 lie farther out at every slope.
 func keepOutermost(side float64, f int, steepest float64) func(points, group []point) []point {
 	const most = 4
 	if f >= most || steepest > MaxRate {
@@ -222,14 +227,15 @@ func keepOutermost(side float64, f int, steepest float64) func(points, group []p
 	}
 }
 
-// A bound that holds although f messages of a block are false is the level f of the block's lines in the dual plane. A line with slope r
-// and height v over the block's middle passes below the ceiling (d, y), d from the middle, if
+// A bound that holds although f messages of a block are false is the level f of the block's lines in the dual plane. A
+// line with slope r and height v over the block's middle passes below the ceiling (d, y), d from the middle, if
 //
 //	v <= y - r d
 //
-// The least of these over all ceilings is the bound where all are true; the f+1st least, the level, is that where f are false. The level is
-// not concave, but its concave majorant is the least of some lines v <= y' - r d' again: each of them is a ceiling (d', y') that nobody
-// measured. A corridor of these ceilings contains all lines that violate at most f of the block:
+// The least of these over all ceilings is the bound where all are true; the f+1st least, the level, is that where f are
+// false. The level is not concave, but its concave majorant is the least of some lines v <= y' - r d' again: each of
+// them is a ceiling (d', y') that nobody measured. A corridor of these ceilings contains all lines that violate at most
+// f of the block:
 //
 //	v ^       a     .-'.
 //	  |         . -'    '.  level 1 of three lines, and its majorant (dotted) from a to b
@@ -239,8 +245,9 @@ func keepOutermost(side float64, f int, steepest float64) func(points, group []p
 //
 // The idea is Marzullo's (1984), as NTP has it (RFC 5905, 11.2.1), for lines instead of numbers.
 //
-// level returns those ceilings for side 1, or floors for side -1, in no order. The points are lifted and in the order of x, which is kept.
-// It returns none if all of them may be false. steepest is the greatest slope of a line that counts.
+// level returns those ceilings for side 1, or floors for side -1, in no order. The points are lifted and in the order
+// of x, which is kept. It returns none if all of them may be false. steepest is the greatest slope of a line that
+// counts.
 func level(points []point, side float64, f int, steepest float64) []point {
 	if len(points) <= f {
 		return nil
@@ -262,7 +269,8 @@ func level(points []point, side float64, f int, steepest float64) []point {
 	return out
 }
 
-// peel returns the points of the outermost hulls, so many of them: a line that has fewer points on its wrong side has only such points there.
+// peel returns the points of the outermost hulls, one around the other. A line with fewer points on its wrong side than
+// there are hulls has only these points there.
 func peel(points []point, side float64, hulls int) []point {
 	if len(points) <= 2*hulls {
 		return slices.Clone(points)
@@ -312,8 +320,8 @@ type leveller struct {
 // at returns the height of a line over a slope.
 func (l *leveller) at(i int, r float64) float64 { return l.lines[i].y - r*l.lines[i].x }
 
-// after returns the height of the level over a slope, and the line that the level follows behind it. Of lines that meet there, the one with
-// the greatest d is lowest behind it.
+// after returns the height of the level over a slope, and the line that the level follows behind it. Of lines that meet
+// there, the one with the greatest d is lowest behind it.
 func (l *leveller) after(r float64) (height float64, line int) {
 	l.values = l.values[:0]
 	for i := range l.lines {
@@ -391,8 +399,9 @@ func (l *leveller) majorant(steepest float64) []point {
 	return out
 }
 
-// relaxed returns a pair whose messages stand for those of another pair although, of each block of so many consecutive ones of a direction, some
-// are false. Nobody sent these messages. The assumption holds within each block.
+// relaxed replaces each block of so many consecutive messages of a direction by messages that nobody sent. They
+// constrain the clocks no more than all messages of the block do but the wrong ones, whichever these are. The
+// assumption must hold within each block.
 func relaxed(p *pair.Problem, a Assumption, size, wrong int) *pair.Problem {
 	c := &Corridor{Assumption: a}
 	out := *p

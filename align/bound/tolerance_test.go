@@ -12,7 +12,8 @@ import (
 	"meridian/trace"
 )
 
-// TestTheLevelIsAboveAllLinesThatTheBudgetAllows compares the ceilings that stand for a block with all lines, one slope after the other.
+// TestTheLevelIsAboveAllLinesThatTheBudgetAllows compares the ceilings that stand for a block with all lines, one slope
+// after the other.
 func TestTheLevelIsAboveAllLinesThatTheBudgetAllows(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(testseed.Run(), 1))

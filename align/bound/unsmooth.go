@@ -65,7 +65,8 @@ func (u *unsmooth) bounds(from, to float64) (low, high float64) {
 	return u.floors.over(from, to, u.reach) - u.epsilon, u.ceilings.over(from, to, u.reach) + u.epsilon
 }
 
-// over returns the weakest bound between two instants. A side with so few messages that all of them may be false says nothing.
+// over returns the weakest bound between two instants. A side with so few messages that all of them may be false says
+// nothing.
 func (n *nearest) over(from, to, reach float64) float64 {
 	left, right := math.Inf(-1), math.Inf(-1)
 	if points := n.before(from-reach, nearby+n.wrong); len(points) > n.wrong {
@@ -83,7 +84,8 @@ func (n *nearest) over(from, to, reach float64) float64 {
 	return n.side * math.Inf(1)
 }
 
-// tightest returns the tightest bound of some messages that holds although as many of them are false as may be. They are more than that.
+// tightest returns the tightest bound of some messages that holds although as many of them are false as may be. They
+// are more than that.
 func (n *nearest) tightest(points []point, bound func(point) float64) float64 {
 	best := make([]float64, 0, 2*nearby) // the tightest so far, ascending, one more than may be false
 	for _, q := range points {

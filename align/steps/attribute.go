@@ -146,8 +146,9 @@ func votes(pairs []partedPair, e *event) (n int) {
 	return n
 }
 
-// setClock returns which clock of a pair was set at a cut, 0 or 1, or -1 if nothing tells. A clock that seems to have been set forward, and stamped events at
-// readings that it then would not have shown, was not: the other one stood still, as that of a suspended machine does.
+// setClock returns which clock of a pair was set at a cut, 0 or 1, or -1 if nothing tells. A clock that seems to have
+// been set forward, and stamped events at readings that it then would not have shown, was not: the other one stood
+// still, as that of a suspended machine does.
 func (b *partedPair) setClock(c *cut) int {
 	which := b.steppedClock(c)
 	if by, _ := c.by(); which < 0 || (by > 0) != (which == 1) {

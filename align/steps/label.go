@@ -104,8 +104,8 @@ func partitionAlong(p *pair.Problem, alongB bool, slacks []float64) (*partition,
 	return v, true
 }
 
-// smallStep returns the pieces of two clocks one of which was set once by little; nil if the messages show anything else: that a clock was slewed, of
-// which the way from one piece to the other takes longer than between two messages.
+// smallStep looks for one small step of either clock. It returns nil if the offset changed gradually, as where a clock
+// was slewed, or if the messages show anything else.
 func smallStep(p *pair.Problem) *partition {
 	v, ok := partitionAlong(p, false, fineSlacks)
 	if !ok || len(v.cuts) != 1 || !v.distinct() || v.outliers > 0 {

@@ -7,8 +7,8 @@ import "slices"
 // the two correct rates that a step or an outlier distorted. The last is used twice, since one outlier may hide another.
 var rateSlacks = []float64{0.05, 0.01, 0.001, 0.001}
 
-// fineSlacks find small steps between dense messages of clocks that nobody slews: one of a millisecond contradicts only messages within a
-// second of it if the rate may depart by 0.001, and those within ten seconds if it may by 0.0001.
+// fineSlacks find small steps between dense messages of clocks that nobody slews: one of a millisecond contradicts only
+// messages within a second of it if the rate may depart by 0.001, and those within ten seconds if it may by 0.0001.
 var fineSlacks = []float64{0.0001, 0.0001}
 
 // lastSlack is the slack under which segments are final.

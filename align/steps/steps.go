@@ -59,7 +59,8 @@ type Step struct {
 	By      int64          // how far it was set forward, ns; negative for back
 	Between int64          // ns before At in which the step may have been as well: no message was stamped there
 	Leap    bool           // it was a leap second: by one second, at midnight UTC
-	// StoodStill says that the clock, which By has set back, showed no reading twice: it stood still for so long, as that of a suspended machine does.
+	// StoodStill says that the clock, which By has set back, showed no reading twice: it stood still for so long, as
+	// that of a suspended machine does.
 	StoodStill bool
 	// Other is the clock that would explain the messages as well if it was set the other way; -1 where the messages tell
 	// the two apart.
@@ -77,8 +78,8 @@ type Piece struct {
 type Pair struct {
 	A, B     int
 	Messages pair.Problem
-	// Bent says that the messages show a bend of the clocks that no wander of theirs explains. A small step contradicts the messages around it alone, and a
-	// bend over seconds would explain it too.
+	// Bent says that the messages show a bend of the clocks that no wander of theirs explains. A small step contradicts
+	// the messages around it alone, and a bend over seconds would explain it too.
 	Bent bool
 }
 

@@ -71,7 +71,8 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// lackingRuns says which of the results are not whole: runs that failed and are left out, and runs whose own promises were broken.
+// lackingRuns says which of the results are not whole: runs that failed and are left out, and runs whose own promises
+// were broken.
 func lackingRuns(dirs []string, reports [2][]*verdict.Report, failed [2]int) (lacking []string) {
 	for i, dir := range dirs {
 		if failed[i] > 0 {

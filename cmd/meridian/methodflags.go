@@ -83,7 +83,7 @@ func (f *methodFlags) addLiveFlags(cmd *cobra.Command) {
 	f.flags.Float64Var(&f.wander, "wander", bound.Default.Wander, "bounds assume that the skew of two clocks changes by at most `PPB` per second, or more where messages show it")
 	f.flags.DurationVar(&f.epsilon, "epsilon", time.Duration(bound.Default.Epsilon), "bounds assume that the offset of two clocks jitters by at most `TIME`")
 	f.flags.Float64Var(&f.maxSkew, "max-skew", bound.Default.MaxSkew, "bounds assume that the skew of two clocks is at most `PPM`, 0 for any, or more where messages show it")
-	f.flags.StringVar(&f.tolerate, "tolerate", "", "bounds hold though `N` of 2,048 consecutive messages one way are false, or a share such as 0.1% (default: 2; 1 of fewer than 500, 0 of fewer than 12)")
+	f.flags.StringVar(&f.tolerate, "tolerate", "", "bounds hold if up to `N` of any 2,048 consecutive messages in one direction are false, or a share such as 0.1%; 0 trusts all messages (default 2; 1 for fewer than 500 messages, 0 for fewer than 12)")
 	f.flags.BoolVar(&f.noAdapt, "no-adapt", false, "bounds rest on --wander, --epsilon and --max-skew alone; where messages contradict them there are none")
 	f.flags.StringArrayVar(&f.addresses, "address", nil, "addresses of a host, `HOST=IP[,IP...]`, where the captures do not tell; may be repeated")
 	f.flags.StringArrayVar(&f.granularity, "granularity", nil, "step of the stamps of a host, or of all, `[HOST=]TIME`, such as web=10ms, where the stamps do not tell; may be repeated")

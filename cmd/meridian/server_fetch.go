@@ -248,8 +248,8 @@ func (f *fetchFlags) host(cmd *cobra.Command, c *nats.Conn, servers []string, na
 	return true, broken, err
 }
 
-// gapsOf returns what a fetched trace lacks: servers store bytes, and only a reader sees that a packet is damaged, or that events were dropped. A file that ends
-// within a packet is none: its session may go on.
+// gapsOf returns what a fetched trace lacks: servers store bytes, and only a reader sees that a packet is damaged, or
+// that events were dropped. A file that ends within a packet is none: its session may go on.
 func gapsOf(ctx context.Context, dir string) (problems []string, err error) {
 	var w trace.Warnings
 	t, err := ctf.Open(dir, &w)

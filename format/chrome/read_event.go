@@ -120,7 +120,8 @@ func (r *reader) add(raw []byte, at int64) error {
 	return nil
 }
 
-// bindable reports whether an event of a phase may be an end of a flow that it names by bind_id: ends of flows are themselves, and counters are no events.
+// bindable reports whether an event of a phase may be an end of a flow that it names by bind_id: ends of flows are
+// themselves, and counters are no events.
 func bindable(phase byte) bool { return phase != 's' && phase != 't' && phase != 'f' && phase != 'C' }
 
 // place adds the items of an event that has a time.

@@ -53,8 +53,8 @@ func (f *flows) kind(cat, name string) int {
 	return kind
 }
 
-// bound is the kind of flows that events name themselves: bind_id with flow_out where it leaves, flow_in where it comes to, both on its way.
-// Such a number is unique whatever the events are called.
+// bound is the kind of flows that events name themselves: bind_id with flow_out where it leaves, flow_in where it comes
+// to, both on its way. Such a number is unique whatever the events are called.
 const bound = "bind_id"
 
 // bind takes note of the end of a flow at an item that the event is: the beginning of a slice, or an instant.

@@ -168,7 +168,8 @@ func (r *Reader) warnDamaged(kind string, offset int64) {
 	r.Damaged++
 }
 
-// abandonPacket skips the rest of the packet, because an event cannot be decoded. So it is with the last event of a packet that the file's end cuts.
+// abandonPacket skips the rest of the packet, because an event cannot be decoded. So it is with the last event of a
+// packet that the file's end cuts.
 func (r *Reader) abandonPacket() {
 	kind, details := "rest of the packet skipped: "+r.fault.kind, fmt.Sprintf("at offset %d, in the packet at offset %d", r.dataAt+int64(r.fault.pos/8), r.packet.Offset)
 	if r.packet.cut {

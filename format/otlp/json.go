@@ -46,7 +46,8 @@ func (r *reader) json(s io.Reader) error {
 	}
 }
 
-// request reads one object: an export request, or the answer of a query service. Within is true inside of such an answer.
+// request reads one object: an export request, or the answer of a query service. Within is true inside of such an
+// answer.
 func (r *reader) request(p *pull.Reader, within bool) error {
 	return p.Object(func(name string) error {
 		switch name {

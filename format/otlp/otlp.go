@@ -176,7 +176,8 @@ type reader struct {
 
 // Options says how spans are read. The zero value is the default.
 type Options struct {
-	// HostAttributes are the attributes of a resource that name its host, best first, before those that name it by default.
+	// HostAttributes are the attributes of a resource that name its host, best first, before those that name it by
+	// default.
 	HostAttributes []string
 }
 

@@ -10,8 +10,8 @@ import (
 	"meridian/trace"
 )
 
-// Blocks beside packets and interfaces are kept while a file is read, so that merged captures have them too: they are few, but stand
-// anywhere in the file, and to look for them later would be to read it once more.
+// Blocks beside packets and interfaces are kept while a file is read, so that merged captures have them too: they are
+// few, but stand anywhere in the file, and to look for them later would be to read it once more.
 
 // maxKeptBlocks is how many bytes the blocks of a file may take that are kept.
 const maxKeptBlocks = 64 << 20
@@ -94,7 +94,8 @@ func (r *Reader) secrets(body []byte) ([]byte, bool) {
 	return endOptions(r.copyOptions(out, body[end:], nil), len(out)), true
 }
 
-// names copies the body of a name resolution block: records of a type, a length and that many bytes, up to one of type 0; options.
+// names copies the body of a name resolution block: records of a type, a length and that many bytes, up to one of type
+// 0; options.
 func (r *Reader) names(body []byte) ([]byte, bool) {
 	out := make([]byte, 0, len(body)+4)
 	for len(body) >= 4 {
@@ -156,8 +157,9 @@ func (r *Reader) statistics(body []byte) (b trace.FileBlock, ok bool) {
 	return b, ok
 }
 
-// copyOptions appends a list of options to out, little-endian, without its end and without the custom options that must not be copied.
-// Take, unless it is nil, is given a copy of each option and may change it, and returns whether it stays.
+// copyOptions appends a list of options to out, little-endian, without its end and without the custom options that must
+// not be copied. Take, unless it is nil, is given a copy of each option and may change it, and returns whether it
+// stays.
 func (r *Reader) copyOptions(out, list []byte, take func(code uint16, value []byte) bool) []byte {
 	eachOption(list, r.order, func(code uint16, value []byte) {
 		if code == customTextStay || code == customBytesStay {
@@ -222,7 +224,8 @@ func (x *Writer) Block(b *trace.FileBlock) error {
 	return nil
 }
 
-// CopyStatistics writes the statistics of an interface of another file as those of one of this file. The times of b are times of this file.
+// CopyStatistics writes the statistics of an interface of another file as those of one of this file. The times of b are
+// times of this file.
 func (x *Writer) CopyStatistics(iface int, b *trace.FileBlock) error {
 	if iface < 0 || iface >= len(x.starts) {
 		return x.unknown(iface)

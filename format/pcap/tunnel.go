@@ -161,9 +161,10 @@ func udpLayer(port uint16, b []byte) (layer, bool) {
 	return layer{kind: typeBridged, header: udpHeader + 8, id: number}, isVXLAN(b)
 }
 
-// isVXLAN reports whether the payload of a datagram to any port is VXLAN all the same, as some networks send it: all reserved bits of its
-// header are zero, and it leads to Ethernet with an IP header that is consistent. An IPv4 header has a checksum; of an IPv6 header the length must be
-// that of the datagram, so it is not looked for in what the capture cut.
+// isVXLAN reports whether the payload of a datagram to any port is VXLAN all the same, as some networks send it: all
+// reserved bits of its header are zero, and it leads to Ethernet with an IP header that is consistent. An IPv4 header
+// has a checksum; of an IPv6 header the length must be that of the datagram, so it is not looked for in what the
+// capture cut.
 func isVXLAN(b []byte) bool {
 	const header, ethernet = 8, 14
 	if len(b) < header+ethernet+headerOfIPv4 || binary.BigEndian.Uint32(b) != 0x08000000 || b[7] != 0 {

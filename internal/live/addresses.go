@@ -51,7 +51,8 @@ func (x *hostAddresses) replaced(in *input) {
 	}
 }
 
-// addressesOf returns the addresses of a host: those that matching found, which has those that were given or stated, or else these.
+// addressesOf returns the addresses of a host: those that matching found, which has those that were given or stated, or
+// else these.
 func (p *packets) addressesOf(host string) []netip.Addr {
 	if list := p.learnt[host]; len(list) > 0 {
 		return list

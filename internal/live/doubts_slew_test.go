@@ -8,8 +8,8 @@ import (
 	"meridian/order"
 )
 
-// A clock is slewed for a while by more than is assumed, instead of being set. Each event that was shown outside of its bounds lies in the interval of a
-// doubt of its host, from the first one on.
+// A clock is slewed for a while by more than is assumed, instead of being set. Each event that was shown outside of its
+// bounds lies in the interval of a doubt of its host, from the first one on.
 func TestPlacesOfAClockThatWasSlewedAreWithdrawn(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

@@ -15,8 +15,8 @@ type captureActivity struct {
 	clock int
 }
 
-// alignClocks aligns the clocks of a problem of an input. Those of captures can tell when they stamped packets: alignment asks where a clock seems to
-// have been set forward.
+// alignClocks aligns the clocks of a problem of an input. Those of captures can tell when they stamped packets:
+// alignment asks where a clock seems to have been set forward.
 func alignClocks(ctx context.Context, m *Matched, p *trace.Problem, o align.Options) (*align.Solution, error) {
 	told := *p
 	told.Clocks = append([]trace.Clock(nil), p.Clocks...)
@@ -65,7 +65,8 @@ func (a *captureActivity) RanBack(by int64) bool {
 	return found
 }
 
-// each passes on the clock's stamps of each capture, in recorded order, until stamp returns false. It calls begin before each capture.
+// each passes on the clock's stamps of each capture, in recorded order, until stamp returns false. It calls begin
+// before each capture.
 func (a *captureActivity) each(stamp func(clock.HostTime) bool, begin func()) {
 	for i := range a.captures {
 		if clocks := &a.Captures[i]; clocks.Sent != a.clock && clocks.Received != a.clock {

@@ -82,7 +82,8 @@ func TestAFewWrongTimestampsDecideNothing(t *testing.T) {
 	}
 }
 
-// Captures of two hosts whose clocks are equal, made by others, that show a packet of one capture as if it were one of the other, or one that went the other way.
+// Captures of two hosts whose clocks are equal, made by others, that show a packet of one capture as if it were one of
+// the other, or one that went the other way.
 func TestPacketsOfWhichNothingProvesThatTheyAreTheSameAreLeftOut(t *testing.T) {
 	for _, c := range []struct {
 		name   string

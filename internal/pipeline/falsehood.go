@@ -15,8 +15,8 @@ import (
 // mostNamed is how many false messages a warning names.
 const mostNamed = 3
 
-// warnOfFalseMessages names the messages that contradict all others and were left out. Where one is the first or the last between two hosts,
-// a clock may have been set there instead, and the bounds behind it are not sure.
+// warnOfFalseMessages names the messages that contradict all others and were left out. Where one is the first or the
+// last between two hosts, a clock may have been set there instead, and the bounds behind it are not sure.
 func warnOfFalseMessages(f *findings) {
 	byPair := make(map[[2]int][]align.FalseMessage)
 	var pairs [][2]int
@@ -31,13 +31,13 @@ func warnOfFalseMessages(f *findings) {
 	for _, key := range pairs {
 		messages := byPair[key]
 		names := f.Clocks[key[0]].Name + " and " + f.Clocks[key[1]].Name
-		verb := "messages contradict all others and were left out: their timestamps or their match are wrong"
+		verb := "messages contradict all others and were left out: their timestamps, or their matches, are wrong"
 		if len(messages) == 1 {
-			verb = "message contradicts all others and was left out: a timestamp or the match is wrong"
+			verb = "message contradicts all others and was left out: a timestamp, or its match, is wrong"
 		}
 		f.warnings.Add(names, fmt.Sprintf("%d %s", len(messages), verb), namedMessages(f.Clocks, messages))
 		if i := slices.IndexFunc(messages, func(m align.FalseMessage) bool { return m.Outermost }); i >= 0 {
-			f.breakPromise(fmt.Sprintf("the first or the last message between %s contradicts all others (%s): it is false, or a clock was set there",
+			f.breakPromise(fmt.Sprintf("the first or the last message between %s contradicts all others (%s): either it is false, or a clock was set then and the bounds beyond it are not certain",
 				names, namedMessages(f.Clocks, messages[i:i+1])))
 		}
 	}
@@ -86,10 +86,10 @@ func toleranceClause(s *align.Solution, clocks []trace.Clock, o *align.Options) 
 	if most == 0 {
 		return everyMessageIsTrue
 	}
-	clause := fmt.Sprintf("of any %d consecutive messages one way between two hosts no more than %d are false", bound.BlockSize, most)
+	clause := fmt.Sprintf("at most %d of any %d consecutive messages in one direction are false", most, bound.BlockSize)
 	for i, n := range slices.Backward(numbers[:len(numbers)-1]) {
 		if tolerance.Automatic {
-			clause += fmt.Sprintf(", %d of fewer than %d", n, tolerance.LeastFor(numbers[i+1]))
+			clause += fmt.Sprintf(", at most %d in directions of fewer than %d", n, tolerance.LeastFor(numbers[i+1]))
 		}
 	}
 	return clause

@@ -7,8 +7,8 @@ import (
 	"meridian/trace"
 )
 
-// addMessages adds the messages of a list, and returns the clocks of its hosts and how coarse their timestamps are. A host that a capture has keeps its
-// clock.
+// addMessages adds the messages of a list, and returns the clocks of its hosts and how coarse their timestamps are. A
+// host that a capture has keeps its clock.
 func (j *joiner) addMessages(l *trace.List) (clocks []int, steps []*trace.Resolution) {
 	for _, name := range l.Hosts {
 		i := j.clock(name)
@@ -121,8 +121,8 @@ func (j *joiner) addRecordings(set *input.Set, w *trace.Warnings) []trace.Collec
 	return found.Collectives
 }
 
-// addMarkedChannel adds a channel of events of recordings that name their messages. Of several recordings of a clock each is as coarse as all
-// together.
+// addMarkedChannel adds a channel of events of recordings that name their messages. Of several recordings of a clock
+// each is as coarse as all together.
 func (j *joiner) addMarkedChannel(c trace.Channel) {
 	r := &j.resolutions
 	step := max(r.marks[c.To].Step(), j.stated[c.To])

@@ -22,7 +22,8 @@ type MatchOptions struct {
 	Samples   Samples                 // for the method sampled
 	// Granularity is the steps of stamps in ns by host, "" for all others. They hold instead of those that the stamps show.
 	Granularity map[string]int64
-	// HostAttributes are the attributes of resources that name the hosts of spans, best first, before those that name them by default.
+	// HostAttributes are the attributes of resources that name the hosts of spans, best first, before those that name
+	// them by default.
 	HostAttributes []string
 	// Memory keeps what grows with the input, from reading to the end of the run; nil is Go's heap.
 	Memory trace.Memory

@@ -9,12 +9,12 @@ import (
 	"meridian/trace"
 )
 
-// Captures hold more than packets: secrets with which a dissector decrypts them, names of addresses, blocks of other programs, and
-// statistics of interfaces. A merged capture has them too. Secrets and names come first, since a dissector needs them before the packets; statistics
-// come last, at corrected times, in their order.
+// Captures hold more than packets: secrets with which a dissector decrypts them, names of addresses, blocks of other
+// programs, and statistics of interfaces. A merged capture has them too. Secrets and names come first, since a
+// dissector needs them before the packets; statistics come last, at corrected times, in their order.
 
-// fileBlocks returns the blocks of a capture that belong to each of its segments: those between the segment's packets. Segments that share
-// packets, as of two clocks, share no block.
+// fileBlocks returns the blocks of a capture that belong to each of its segments: those between the segment's packets.
+// Segments that share packets, as of two clocks, share no block.
 func fileBlocks(c *trace.Capture, segments []segment) [][]trace.FileBlock {
 	of := make([][]trace.FileBlock, len(segments))
 	for _, b := range c.Blocks {
@@ -32,7 +32,8 @@ func fileBlocks(c *trace.Capture, segments []segment) [][]trace.FileBlock {
 	return of
 }
 
-// plausibleTime returns the time of statistics: that of the packet beside them where they have none, which shows in years between the two.
+// plausibleTime returns the time of statistics: that of the packet beside them where they have none, which shows in
+// years between the two.
 func plausibleTime(c *trace.Capture, b *trace.FileBlock) clock.HostTime {
 	const year = 365 * 24 * 3600 * 1_000_000_000
 	n := c.Packets.Len()
@@ -46,7 +47,8 @@ func plausibleTime(c *trace.Capture, b *trace.FileBlock) clock.HostTime {
 	return b.Time
 }
 
-// writeLeadingBlocks writes secrets, names and other programs' blocks. What several files of a host repeat is written once.
+// writeLeadingBlocks writes secrets, names and other programs' blocks. What several files of a host repeat is written
+// once.
 func (m *packetMerge) writeLeadingBlocks(out *pcap.Writer) error {
 	if m.redact != nil {
 		return nil // they are all about payload and addresses, or unknown

@@ -26,7 +26,8 @@ import (
 	"meridian/trace"
 )
 
-// mergeCase aligns the two captures of a case, whose b is 3.5 s ahead of a, and returns the merged capture and its path.
+// mergeCase aligns the two captures of a case, whose b is 3.5 s ahead of a, and returns the merged capture and its
+// path.
 func mergeCase(t *testing.T, name string, o Options) (*trace.Capture, string, *Outcome) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "merged.pcapng")
@@ -52,7 +53,8 @@ func blocksByKind(blocks []trace.FileBlock) map[trace.BlockKind][]trace.FileBloc
 	return of
 }
 
-// The second capture has secrets, a name, 37 custom blocks, 80 statistics, and 77 blocks that must not or cannot be copied.
+// The second capture has secrets, a name, 37 custom blocks, 80 statistics, and 77 blocks that must not or cannot be
+// copied.
 func TestAMergedCaptureKeepsWhatItsInputsHaveBesidePackets(t *testing.T) {
 	c, path, outcome := mergeCase(t, "decryption-secrets", Options{})
 	original, err := pcap.Read(context.Background(), filepath.Join("testdata", "cases", "decryption-secrets", "b.pcap"), "b", nil, nil)
@@ -133,7 +135,8 @@ func (c tappedConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// tlsConversation returns what a client and a server wrote over TLS 1.3, the client a line that is nowhere else, and the secrets.
+// tlsConversation returns what a client and a server wrote over TLS 1.3, the client a line that is nowhere else, and
+// the secrets.
 func tlsConversation(t *testing.T, line string) (written []segmentWritten, secrets string) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

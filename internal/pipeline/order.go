@@ -135,7 +135,8 @@ func (a *Aligned) placed(i int, s order.EventSource) order.EventSource {
 	return s
 }
 
-// recordedEvents returns the events that a recording has of its k-th host, and how coarse they are where they do not say it themselves.
+// recordedEvents returns the events that a recording has of its k-th host, and how coarse they are where they do not
+// say it themselves.
 func recordedEvents(o *Ordered, x *recording, k int, s trace.Source) (trace.Source, int64) {
 	number := x.clocks[k]
 	switch {

@@ -132,8 +132,9 @@ func hostsOn(least, more int64) path {
 	}
 }
 
-// connection has two addresses exchange requests and answers over TCP from a time on; it returns when it ended. Kernels answer
-// within 10 us of what reaches them: arrives returns when a packet that passed the captures reaches the other address.
+// connection has two addresses exchange requests and answers over TCP from a time on; it returns when it ended. Kernels
+// answer within 10 us of what reaches them: arrives returns when a packet that passed the captures reaches the other
+// address.
 func (w *packetWorld) connection(at int64, client, server byte, port uint16, stamped bool, requests int, passes path, arrives func(from byte, at int64, passed [2]int64) int64) int64 {
 	ends := map[byte]uint16{client: port, server: 80}
 	next := map[byte]uint32{client: w.Uint32(), server: w.Uint32()}
@@ -456,8 +457,9 @@ func TestPacketsThatAreEasilyMistakenMakeNoBoundSilentlyWrong(t *testing.T) {
 	}
 }
 
-// Files that a recorder wrote one after the other, and one of what was sent beside one of what was received, are matched as one capture: a flow
-// that goes on in the next file, and a repeated packet of which each file has one copy, are no losses.
+// Files that a recorder wrote one after the other, and one of what was sent beside one of what was received, are
+// matched as one capture: a flow that goes on in the next file, and a repeated packet of which each file has one copy,
+// are no losses.
 func TestFilesOfOneCaptureAreMatchedAsOne(t *testing.T) {
 	r := testseed.New(t)
 	for range 20 {
@@ -564,7 +566,8 @@ func (w *packetWorld) keepalives(connections int, period int64, passes path) {
 	}
 }
 
-// ring has hosts 10.0.0.3 and 4 talk over two taps that packets pass in one order both ways. routers is by how many hops.
+// ring has hosts 10.0.0.3 and 4 talk over two taps that packets pass in one order both ways. routers is by how many
+// hops.
 func (w *packetWorld) ring(routers byte) {
 	toTap, there, back := 60*microsecond+w.Int64N(200*microsecond), 20*microsecond+w.Int64N(100*microsecond), 200*microsecond+w.Int64N(1000*microsecond)
 	if w.IntN(2) == 0 {

@@ -15,8 +15,9 @@ import (
 	"meridian/trace"
 )
 
-// What the messages of spans rest on is a premise: that a server ends before its client, that what bears one name is one clock. Durations, a
-// parent and a child on one host, and requests both ways test them (match.Spans). What nothing tests is stated beside the bounds.
+// What the messages of spans rest on is a premise: that a server ends before its client, that what bears one name is
+// one clock. Durations, a parent and a child on one host, and requests both ways test them (match.Spans). What nothing
+// tests is stated beside the bounds.
 
 // Premises of replies.
 const (
@@ -28,7 +29,8 @@ const (
 // ReplyPremises returns the premises on which bounds by replies may rest, the usual one first.
 func ReplyPremises() []string { return []string{RepliesTested, RepliesEnd, RepliesBegin} }
 
-// ladder is what became of the two premises of replies, that servers end before their clients and that they begin before these end.
+// ladder is what became of the two premises of replies, that servers end before their clients and that they begin
+// before these end.
 type ladder struct {
 	weak    func(r *match.ReplyPremise) bool // the bounds rest on the weaker one; nil: on none
 	fallen  bool                             // since messages contradict the stronger one
@@ -37,11 +39,13 @@ type ladder struct {
 	problem *trace.Problem                   // the solution's
 }
 
-// maxAside is how many messages a problem may have that is solved once more only to tell the width of its bounds under another premise.
+// maxAside is how many messages a problem may have that is solved once more only to tell the width of its bounds under
+// another premise.
 const maxAside = 1_000_000
 
-// solveLadder aligns. The estimate rests on the stronger premise of replies, and so do the bounds where the replies' delays bear it out; else the
-// bounds rest on the weaker one. Where messages contradict the stronger premise and not the weaker one, all rests on the latter.
+// solveLadder aligns. The estimate rests on the stronger premise of replies, and so do the bounds where the replies'
+// delays bear it out; else the bounds rest on the weaker one. Where messages contradict the stronger premise and not
+// the weaker one, all rests on the latter.
 func solveLadder(ctx context.Context, m *Matched, o AlignOptions) (*align.Solution, ladder, error) {
 	l := ladder{problem: problemUnder(m, nil)}
 	s, err := alignClocks(ctx, m, l.problem, o.Options)
@@ -55,7 +59,8 @@ func solveLadder(ctx context.Context, m *Matched, o AlignOptions) (*align.Soluti
 	isContradicted := contradicted(s)
 	weakerProblem := problemUnder(m, func(*match.ReplyPremise) bool { return true })
 	if isContradicted && o.Replies != RepliesEnd || s.Quality.Messages < maxAside {
-		if l.weaker, err = alignClocks(ctx, m, weakerProblem, o.Options); err != nil {
+		l.weaker, err = alignClocks(ctx, m, weakerProblem, o.Options)
+		if err != nil {
 			return nil, l, err
 		}
 	}
@@ -80,8 +85,8 @@ func solveLadder(ctx context.Context, m *Matched, o AlignOptions) (*align.Soluti
 	return bounds, l, nil
 }
 
-// withBoundsOf returns a solution with the bounds of another, which rest on less; nil if the estimate lies outside of them, or the two are not of
-// the same clocks' timeline.
+// withBoundsOf returns a solution with the bounds of another, which rest on less; nil if the estimate lies outside of
+// them, or the two are not of the same clocks' timeline.
 func withBoundsOf(p *trace.Problem, s, bounds *align.Solution) *align.Solution {
 	if s.Divided != nil || bounds.Divided != nil || !slices.Equal(s.Component, bounds.Component) || !slices.Equal(s.References, bounds.References) || len(s.Pairs) != len(bounds.Pairs) {
 		return nil
@@ -186,7 +191,8 @@ func pairBound(s *align.Solution, a, b int) *int64 {
 	return nil
 }
 
-// boundWithoutReplies reports whether messages other than replies go from one clock to another: then they bound what the replies bound.
+// boundWithoutReplies reports whether messages other than replies go from one clock to another: then they bound what
+// the replies bound.
 func (s *Solved) boundWithoutReplies(from, to int) bool {
 	for n := range s.Channels {
 		if c := &s.Channels[n]; c.From == from && c.To == to && s.weaker[n] == nil && len(c.Messages) > 0 {

@@ -220,8 +220,8 @@ func RegressionLines(s *align.Solution, clocks []trace.Clock) (out []show.PairLi
 	return out
 }
 
-// believingSpread returns the error of a host if every message is true that was not left out; false where that is not known. It is no
-// greater than the bound, which counts what the recording does not cover too.
+// believingSpread returns the error of a host if every message is true that was not left out; false where that is not
+// known. It is no greater than the bound, which counts what the recording does not cover too.
 func believingSpread(s *align.Solution, covered *coverage, i int, first, last clock.HostTime) (of pair.Spread, known bool) {
 	if s.Parent[i] == i {
 		return pair.Spread{}, true

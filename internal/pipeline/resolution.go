@@ -9,7 +9,8 @@ import (
 	"meridian/trace"
 )
 
-// receiptSteps says how coarse the timestamps of the receipts of a channel's messages are: each as coarse as its own source.
+// receiptSteps says how coarse the timestamps of the receipts of a channel's messages are: each as coarse as its own
+// source.
 type receiptSteps struct {
 	all  *trace.Resolution // nil where each has its own
 	each []int64           // by message, ns
@@ -78,7 +79,8 @@ func (r *resolutions) addRecorded(clock int, h *input.RecordedHost) {
 	r.coarsest[clock] = max(r.coarsest[clock], h.Step)
 }
 
-// settleResolutions decides how coarse each clock's timestamps are: as coarse as the coarsest of its sources, and of messages as the finest.
+// settleResolutions decides how coarse each clock's timestamps are: as coarse as the coarsest of its sources, and of
+// messages as the finest.
 func (j *joiner) settleResolutions(o *MatchOptions) {
 	r := &j.resolutions
 	r.isStated, r.finest = make([]bool, len(j.Clocks)), make([]int64, len(j.Clocks))
@@ -129,10 +131,12 @@ func (j *joiner) settleResolutions(o *MatchOptions) {
 	}
 }
 
-// ForAlignment returns the problem as alignment is to see it. Alignment knows one step for each clock, so that is the finest of its messages,
-// and messages whose receipt has a coarser timestamp are received later by the difference: the latest instant of each is its own.
+// ForAlignment returns the problem as alignment is to see it. Alignment knows one step for each clock, so that is the
+// finest of its messages, and messages whose receipt has a coarser timestamp are received later by the difference: the
+// latest instant of each is its own.
 //
-// Replies is the premise of replies, one of [ReplyPremises] or "" for the first: of these, [RepliesBegin] alone makes a difference.
+// Replies is the premise of replies, one of [ReplyPremises] or "" for the first: of these, [RepliesBegin] alone makes a
+// difference.
 func ForAlignment(m *Matched, replies string) *trace.Problem {
 	if replies == RepliesBegin {
 		return problemUnder(m, func(*match.ReplyPremise) bool { return true })
@@ -140,7 +144,8 @@ func ForAlignment(m *Matched, replies string) *trace.Problem {
 	return problemUnder(m, nil)
 }
 
-// problemUnder returns the problem for alignment, with the replies that rest on the weaker premise as far as they hold by it. Nil is none of them.
+// problemUnder returns the problem for alignment, with the replies that rest on the weaker premise as far as they hold
+// by it. Nil is none of them.
 func problemUnder(m *Matched, weaker func(*match.ReplyPremise) bool) *trace.Problem {
 	r := &m.resolutions
 	if !r.different && weaker == nil {
@@ -170,8 +175,8 @@ func problemUnder(m *Matched, weaker func(*match.ReplyPremise) bool) *trace.Prob
 	return &p
 }
 
-// asRecorded returns messages of a channel as they were recorded, which alignment saw as [ForAlignment] has them. A fine timestamp
-// that looks like one that was moved is taken for that: its step then holds it.
+// asRecorded returns messages of a channel as they were recorded, which alignment saw as [ForAlignment] has them. A
+// fine timestamp that looks like one that was moved is taken for that: its step then holds it.
 func asRecorded(m *Matched, channel int, messages []trace.Message) []trace.Message {
 	r := &m.resolutions
 	to := m.Channels[channel].To

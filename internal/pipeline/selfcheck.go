@@ -9,8 +9,9 @@ import (
 	"meridian/trace"
 )
 
-// SelfCheck holds a result against what cannot be, before anything of it is shown: the lower bound of a clock lies behind the upper one. It
-// returns what is so, a broken promise each. Of messages that were received before they were sent even at the ends of their bounds, w gets the two events of the worst one.
+// SelfCheck holds a result against what cannot be, before anything of it is shown: the lower bound of a clock lies
+// behind the upper one. It returns what is so, a broken promise each. Of messages that were received before they were
+// sent even at the ends of their bounds, w gets the two events of the worst one.
 func (a *Aligned) SelfCheck(w *trace.Warnings) (broken []string) {
 	if a.Solution == nil {
 		return nil
@@ -28,8 +29,8 @@ func (a *Aligned) SelfCheck(w *trace.Warnings) (broken []string) {
 	return broken
 }
 
-// crossedBounds names the first place of each host where the lower bound is behind the upper one. A published method's estimate may lie outside of both, which is
-// counted under its name.
+// crossedBounds names the first place of each host where the lower bound is behind the upper one. A published method's
+// estimate may lie outside of both, which is counted under its name.
 func crossedBounds(hosts []show.Host) (broken []string) {
 	for i := range hosts {
 		for _, k := range hosts[i].Map {
@@ -49,7 +50,8 @@ type contradiction struct {
 	by       int64 // at least, ns
 }
 
-// worstContradiction finds the message that came the longest before it left, at the latest that its receiver's bounds allow and the earliest that its sender's do.
+// worstContradiction finds the message that came the longest before it left, at the latest that its receiver's bounds
+// allow and the earliest that its sender's do.
 func worstContradiction(p *trace.Problem, maps []clock.Map) (worst contradiction, ok bool) {
 	for i := range p.Channels {
 		c := &p.Channels[i]

@@ -27,7 +27,8 @@ func TestBoundsThatAreNotInOrderAreNamed(t *testing.T) {
 	}
 }
 
-// The bounds of b allow 10 ns either way. A message of three was received before it was sent even so, one within the bounds.
+// The bounds of b allow 10 ns either way. A message of three was received before it was sent even so, one within the
+// bounds.
 func TestTheWorstMessageThatTheBoundsExcludeIsFound(t *testing.T) {
 	at := func(by int64) clock.Curve {
 		return clock.Curve{{X: 0, Y: clock.TimelineTime(by)}, {X: 1000, Y: clock.TimelineTime(1000 + by)}}

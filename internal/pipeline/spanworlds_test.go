@@ -389,7 +389,8 @@ func (w *spanWorld) oneName() {
 	}
 }
 
-// Whatever spans are like: no event lies outside of its bounds unless a promise is broken, and nothing is broken where the evidence is sound.
+// Whatever spans are like: no event lies outside of its bounds unless a promise is broken, and nothing is broken where
+// the evidence is sound.
 func TestSpansMakeNoBoundSilentlyWrong(t *testing.T) {
 	worlds := 60
 	if n, err := strconv.Atoi(os.Getenv("MERIDIAN_SPAN_WORLDS")); err == nil {

@@ -8,7 +8,8 @@ import (
 	"meridian/internal/pipeline/input"
 )
 
-// TestASmallStepBetweenDenseMessagesIsFound has a clock that is set by 1 ms, sixteen round trips, between two exchanges that are 110 ms apart.
+// TestASmallStepBetweenDenseMessagesIsFound has a clock that is set by 1 ms, sixteen round trips, between two exchanges
+// that are 110 ms apart.
 func TestASmallStepBetweenDenseMessagesIsFound(t *testing.T) {
 	t.Parallel()
 	inputs, err := input.Parse([]string{"testdata/cases/step-1ms-missed/messages.txt"})
@@ -28,8 +29,8 @@ func TestASmallStepBetweenDenseMessagesIsFound(t *testing.T) {
 	}
 }
 
-// TestASuspendedMachinesClockStoodStill has a clock that stood still for 20 s while the other host captured packets of others. Where b is silent its readings
-// lie within the 20 s, elsewhere they are as sure as they were.
+// TestASuspendedMachinesClockStoodStill has a clock that stood still for 20 s while the other host captured packets of
+// others. Where b is silent its readings lie within the 20 s, elsewhere they are as sure as they were.
 func TestASuspendedMachinesClockStoodStill(t *testing.T) {
 	t.Parallel()
 	inputs := []input.Trace{{Host: "a", Path: "testdata/cases/suspended-machine/a.pcap"}, {Host: "b", Path: "testdata/cases/suspended-machine/b.pcap"}}

@@ -13,8 +13,8 @@ import (
 	"meridian/trace"
 )
 
-// Where captures have nothing in common, the cause is rarely a clock. holdings is what the captures of one clock hold, so that a warning can
-// say what each side has and why nothing of it was used.
+// Where captures have nothing in common, the cause is rarely a clock. holdings is what the captures of one clock hold,
+// so that a warning can say what each side has and why nothing of it was used.
 type holdings struct {
 	files       string
 	packets     int64
@@ -162,7 +162,8 @@ func (h *holdings) disjoint(o *holdings) bool {
 	return h.packets > 0 && o.packets > 0 && (h.last < o.first || o.last < h.first)
 }
 
-// warnOfApart says of a clock that has no messages what its captures hold beside those of the others, and that they do not overlap in time.
+// warnOfApart says of a clock that has no messages what its captures hold beside those of the others, and that they do
+// not overlap in time.
 func warnOfApart(m *Matched, clock int, w *trace.Warnings) {
 	h := newHoldings(m, clock)
 	var others []*holdings

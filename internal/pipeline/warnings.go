@@ -170,7 +170,8 @@ func (f *findings) warnOfSteps() {
 	}
 }
 
-// warnOfWrap names the clock whose timestamps are a counter that wraps. Alignment may have found the jump in the clock of a host that it talks to.
+// warnOfWrap names the clock whose timestamps are a counter that wraps. Alignment may have found the jump in the clock
+// of a host that it talks to.
 func warnOfWrap(f *findings, x *align.Step) {
 	k := &f.Clocks[x.Clock]
 	kind := "its timestamps, or those of a host that it talks to, jump"

@@ -10,7 +10,8 @@ import (
 	"meridian/internal/pipeline/input"
 )
 
-// The timestamps of b are microseconds in 32 bits, which wrap in the middle: that is named, and no clock is said to have been set.
+// The timestamps of b are microseconds in 32 bits, which wrap in the middle: that is named, and no clock is said to
+// have been set.
 func TestACounterOfMicrosecondsThatWrapsIsNamed(t *testing.T) {
 	const before = 5_000_000 // us from b's first timestamp to the wrap
 	var list strings.Builder

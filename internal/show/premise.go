@@ -21,8 +21,8 @@ type Premise struct {
 	// Alone says that no other messages bound the side that these do.
 	Alone bool `json:"alone,omitempty"`
 	// WeakerBoundNs is the bound of the two hosts if servers had only begun before their clients end, which bounds do
-	// not rest on; null where nothing then bounds them, or it was not looked for. StrongerBoundNs is that if servers had ended, where bounds rest on
-	// their having begun.
+	// not rest on; null where nothing then bounds them, or it was not looked for. StrongerBoundNs is that if servers
+	// had ended, where bounds rest on their having begun.
 	WeakerBoundNs   *int64 `json:"weaker_bound_ns,omitempty"`
 	StrongerBoundNs *int64 `json:"stronger_bound_ns,omitempty"`
 }

@@ -30,7 +30,8 @@ type Report struct {
 	Repair     *Repair  `json:"repair"` // of what the method left inverted; null if none was asked for
 	Steps      []Step   `json:"steps"`  // of clocks that were set
 	Routes     []Route  `json:"routes"` // of which the least delay changed
-	// FalseMessages contradict all others between their hosts, so their timestamps or their match are wrong. They were left out.
+	// FalseMessages contradict all others between their hosts, so their timestamps or their match are wrong. They were
+	// left out.
 	FalseMessages []FalseMessage `json:"false_messages"`
 	Hosts         []Host         `json:"hosts"`
 	Pairs         []Pair         `json:"pairs"`

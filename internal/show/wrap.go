@@ -3,10 +3,12 @@ package show
 // wrapMicroseconds is by how much a 32-bit counter of microseconds runs back when it wraps, ns: 71.6 minutes.
 const wrapMicroseconds = (1 << 32) * 1000
 
-// wrapRoom is by how much a source may seem to run back less, since time passes between the timestamps around the wrap, ns.
+// wrapRoom is by how much a source may seem to run back less, since time passes between the timestamps around the wrap,
+// ns.
 const wrapRoom = 5_000_000_000
 
-// IsCounterWrap reports whether timestamps that jump by so many ns do so because a 32-bit counter of microseconds wrapped. No clock is set by just that.
+// IsCounterWrap reports whether timestamps that jump by so many ns do so because a 32-bit counter of microseconds
+// wrapped. No clock is set by just that.
 func IsCounterWrap(by int64) bool {
 	if by < 0 {
 		by = -by

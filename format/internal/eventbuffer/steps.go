@@ -7,8 +7,8 @@ import (
 	"meridian/trace"
 )
 
-// fewTimestamps is the number of timestamps of a row and kind below which a step above fewStep is not believed that the row's others do not
-// have: programs and tests do things each second.
+// fewTimestamps is the number of timestamps of a row and kind below which a step above fewStep is not believed that the
+// row's others do not have: programs and tests do things each second.
 const (
 	fewTimestamps = 8
 	fewStep       = 1_000_000
@@ -24,11 +24,12 @@ type rowSteps struct {
 	nBegins, nEnds, nInstants   int
 }
 
-// FindSteps finds how coarse the timestamps of the items are, for each row and of it for beginnings, ends and instants by themselves: each is
-// as coarse as its own kind. unit is the step that the format has, ns.
+// FindSteps finds how coarse the timestamps of the items are, for each row and of it for beginnings, ends and instants
+// by themselves: each is as coarse as its own kind. unit is the step that the format has, ns.
 //
-// An end is at least as coarse as its beginning, and what happened within a slice too. Libraries make both of them from the beginning and a
-// duration (OpenTelemetry JS): what was cut from the beginning is then missing from the end, however fine it looks.
+// An end is at least as coarse as its beginning, and what happened within a slice too. Libraries make both of them from
+// the beginning and a duration (OpenTelemetry JS): what was cut from the beginning is then missing from the end,
+// however fine it looks.
 func (b *Builder) FindSteps(unit int64) {
 	rows := make([]rowSteps, len(b.t.streams))
 	for i := range rows {
@@ -79,8 +80,8 @@ func (b *Builder) FindSteps(unit int64) {
 	}
 }
 
-// limited returns the resolution of n timestamps of a kind, of a row with the resolution all. Few are not believed to be coarser than the
-// row's others where chance explains it, nor to be unusually coarse.
+// limited returns the resolution of n timestamps of a kind, of a row with the resolution all. Few are not believed to
+// be coarser than the row's others where chance explains it, nor to be unusually coarse.
 func limited(r trace.Resolution, all *trace.Resolution, n int) trace.Resolution {
 	if n >= fewTimestamps {
 		return r

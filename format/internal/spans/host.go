@@ -18,7 +18,8 @@ var hostNames = []string{
 	"service.instance.id", // one process
 }
 
-// ServiceName is the attribute that names a host where no other does. It names a service, which may have several processes on several hosts.
+// ServiceName is the attribute that names a host where no other does. It names a service, which may have several
+// processes on several hosts.
 const ServiceName = "service.name"
 
 // distinguishing are further attributes by which processes of one name may differ, for advice.
@@ -61,7 +62,8 @@ func (r *Resource) Set(name string, v trace.Value) {
 	}
 }
 
-// Host returns the name of the host: that of the first of HostAttributes and then of [hostNames] that the resource has, else the service's.
+// Host returns the name of the host: that of the first of HostAttributes and then of [hostNames] that the resource has,
+// else the service's.
 func (r *Resource) Host() string {
 	name, _ := r.host()
 	return name
@@ -79,7 +81,8 @@ func (r *Resource) host() (name, attribute string) {
 	return r.service, ServiceName
 }
 
-// ProcessOf returns the row of the process that a resource tells of. The spans that are added next with it are of this resource.
+// ProcessOf returns the row of the process that a resource tells of. The spans that are added next with it are of this
+// resource.
 func (s *Set) ProcessOf(r *Resource) Row {
 	host, by := r.host()
 	row := s.Process(host, r.service, r.instance, r.pid)

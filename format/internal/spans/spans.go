@@ -9,11 +9,12 @@
 //	server        |--------------|             reply:   server's end   -> client's end
 //
 // Two messages, four constraints, since no span ends before it starts. A client that failed may have given up before its
-// server had finished, and one without an end is unknown: their replies are no messages. A server may go on after its reply, and
-// a client may wait for none. That servers end before their clients is a premise, which package match judges.
+// server had finished, and one without an end is unknown: their replies are no messages. A server may go on after its
+// reply, and a client may wait for none. That servers end before their clients is a premise, which package match
+// judges.
 //
-// A producer's span and a consumer's are one message, from where the sending began to the consumer's end, where something
-// was surely there: consumers may begin when they poll. Spans within a process say nothing of clocks.
+// A producer's span and a consumer's are one message, from where the sending began to the consumer's end, where
+// something was surely there: consumers may begin when they poll. Spans within a process say nothing of clocks.
 //
 // Ends are joined by name, since the other one may be in another file: the trace's and the client's (or producer's) number.
 package spans
@@ -129,7 +130,8 @@ func NewSet(file string) *Set {
 // Step says that all stamps are multiples of so many ns because the format has no more, not because a clock has none.
 func (s *Set) Step(ns int64) { s.marks.Granularity = ns }
 
-// Process returns the row of a service's process on a host, of which no resource is known. Instance tells those apart that have no number of a process.
+// Process returns the row of a service's process on a host, of which no resource is known. Instance tells those apart
+// that have no number of a process.
 func (s *Set) Process(host, service, instance string, pid int64) Row {
 	p := process{host, service, instance, pid}
 	if r, known := s.rows[p]; known {
@@ -221,7 +223,8 @@ func nameOf(name []byte) uint32 {
 	return h
 }
 
-// Event adds something that happened within the span that was added last, with the fields that were given to the set since the last.
+// Event adds something that happened within the span that was added last, with the fields that were given to the set
+// since the last.
 func (s *Set) Event(row Row, at clock.HostTime, name, category []byte) {
 	s.Builder.Add(eventbuffer.Item{Time: at, End: s.begin, Stream: int32(row.Stream), Class: s.Class(name, category)})
 }

@@ -49,7 +49,8 @@ type reading struct {
 	hostAttributes []string // that name the hosts of spans, best first
 }
 
-// NameHostsBy has the hosts of spans named by attributes of their resources, best first, before those that name them by default.
+// NameHostsBy has the hosts of spans named by attributes of their resources, best first, before those that name them by
+// default.
 func NameHostsBy(traces []Trace, attributes []string) []Trace {
 	traces = slices.Clone(traces)
 	for i := range traces {

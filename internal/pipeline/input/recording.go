@@ -52,7 +52,8 @@ type RecordedHost struct {
 	Name        string // as the file has it; "" stands for the trace's host
 	First, Last clock.HostTime
 	Events      int64
-	// Step is how coarse its timestamps are, ns, at least 1: the step of all, or of the coarsest where events have their own.
+	// Step is how coarse its timestamps are, ns, at least 1: the step of all, or of the coarsest where events have
+	// their own.
 	Step int64
 
 	granularity trace.Granularity
@@ -172,7 +173,8 @@ func readRecording(ctx context.Context, in Trace, m trace.Memory, w *trace.Warni
 	return x, marks, err
 }
 
-// fewEvents is the number of events of a host below which coarse timestamps may be by chance, or by the rhythm of a program.
+// fewEvents is the number of events of a host below which coarse timestamps may be by chance, or by the rhythm of a
+// program.
 const fewEvents = 8
 
 // settleStep decides how coarse the timestamps are of a host whose events do not say it themselves.

@@ -21,8 +21,8 @@ type Messages struct {
 	Maps []clock.Map
 	// Unbounded is, of each clock, where the bounds of its map say nothing; nil where they always do.
 	Unbounded [][]clock.HostInterval
-	// Step returns how coarse the timestamp of an end of a channel's messages is, ns: of the receipt, or of the sending; 0: as coarse as its
-	// clock's captures. Nil is 0 for all.
+	// Step returns how coarse the timestamp of an end of a channel's messages is, ns: of the receipt, or of the
+	// sending; 0: as coarse as its clock's captures. Nil is 0 for all.
 	Step func(channel int, received bool, t clock.HostTime) int64
 	// Memory keeps the endpoints in the order of their clocks; nil is Go's heap.
 	Memory trace.Memory

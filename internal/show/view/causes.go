@@ -249,7 +249,8 @@ func (c *causes) keyOf(r *cause.Request) groupKey {
 	return key
 }
 
-// sliceOf returns a slice at the instants at which it began and ended, which are before those at which it is shown where its events came late.
+// sliceOf returns a slice at the instants at which it began and ended, which are before those at which it is shown
+// where its events came late.
 func (c *causes) sliceOf(it *index.Item, row, depth int) cause.Slice {
 	s := cause.Slice{Begin: it.At, End: it.To, Row: row, Depth: depth, Class: it.Class, Event: it.Event, Last: it.Other}
 	if len(c.late) > 0 {

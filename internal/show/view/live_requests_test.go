@@ -253,7 +253,8 @@ func TestThePathBetweenEventsWhoseOrderIsOpenIsOfferedBothWays(t *testing.T) {
 	}
 }
 
-// The traces of all hosts but one come a second late. Their events are shown late, but requests are about when they happened.
+// The traces of all hosts but one come a second late. Their events are shown late, but requests are about when they
+// happened.
 func TestRequestsOfEventsThatCameLateHaveTheEventsOwnTimes(t *testing.T) {
 	const lag = 1e9
 	schema, events := indextest.ShopEvents(indextest.ShopRequests)

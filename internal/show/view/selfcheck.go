@@ -10,8 +10,9 @@ import (
 	"meridian/internal/show/index"
 )
 
-// Before requests are shown they are held against what cannot be: a message that was received before it was sent, by more than the bounds of both clocks and the steps
-// of their timestamps, and a network that took less than no time. A request that fails comes of wrong bounds, wrong timestamps, or two hosts taken for one.
+// Before requests are shown they are held against what cannot be: a message that was received before it was sent, by
+// more than the bounds of both clocks and the steps of their timestamps, and a network that took less than no time. A
+// request that fails comes of wrong bounds, wrong timestamps, or two hosts taken for one.
 
 // contradictions are requests that cannot be.
 type contradictions struct {
@@ -26,11 +27,12 @@ type contradiction struct {
 	what           string
 }
 
-// skewLimit is by how many ns in a second two clocks may run apart at most, when it is asked whether a network certainly took less than no time.
+// skewLimit is by how many ns in a second two clocks may run apart at most, when it is asked whether a network
+// certainly took less than no time.
 const skewLimit = 1_000_000
 
-// check finds requests that cannot be. A server's span may end after its client had the reply, which is no contradiction: of such a request the network's
-// time is not known.
+// check finds requests that cannot be. A server's span may end after its client had the reply, which is no
+// contradiction: of such a request the network's time is not known.
 func (c *causes) check() {
 	for i := range c.list {
 		r := &c.list[i]
@@ -62,7 +64,8 @@ func (c *causes) contradict(x contradiction) {
 	c.wrong.count++
 }
 
-// certainlyEarly returns by how much a message was received before it was sent, at least; 0 or less where bounds and steps leave room for the right order.
+// certainlyEarly returns by how much a message was received before it was sent, at least; 0 or less where bounds and
+// steps leave room for the right order.
 func (c *causes) certainlyEarly(x *cause.Message) int64 {
 	if x.Received >= x.Sent {
 		return 0
@@ -81,8 +84,9 @@ func (c *causes) certainlyEarly(x *cause.Message) int64 {
 	return *sent.Low - *received.High - rounding
 }
 
-// certainlyNegative returns by how much the server of a request took longer than its client waited, at least; 0 or less where the steps of timestamps and a skew
-// explain it. Both the timeline and the recorded timestamps must say so: a clock may have been set meanwhile, or be known better than before.
+// certainlyNegative returns by how much the server of a request took longer than its client waited, at least; 0 or less
+// where the steps of timestamps and a skew explain it. Both the timeline and the recorded timestamps must say so: a
+// clock may have been set meanwhile, or be known better than before.
 func (c *causes) certainlyNegative(r *cause.Request) int64 {
 	room := c.step(r.There.From) + c.step(r.There.To) + max(r.ServerTime(), 0)/(1_000_000_000/skewLimit)
 	by := -r.Network() - room

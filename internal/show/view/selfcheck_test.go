@@ -12,14 +12,16 @@ import (
 	"meridian/trace"
 )
 
-// knownEnds has client and server send to the db, which does not answer: most of their packets have their own addresses.
+// knownEnds has client and server send to the db, which does not answer: most of their packets have their own
+// addresses.
 func knownEnds() (c captures) {
 	c.packet(0, 2, 50001, 0, 1, 80, 1, "")
 	c.packet(1, 2, 50002, 0, 1, 80, 1, "")
 	return c
 }
 
-// A server's packets are moved on its clock: what its bounds leave room for is shown, what they exclude is named by two events.
+// A server's packets are moved on its clock: what its bounds leave room for is shown, what they exclude is named by two
+// events.
 func TestRequestsThatCannotBeAreNamedByTwoEvents(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -96,7 +98,8 @@ func timelineOfEvents(t *testing.T, schema *trace.Schema, events []trace.Timelin
 	return x
 }
 
-// A client's span ends when it has the reply, a server's when its handler returns: that is no contradiction, but the network's time is not known.
+// A client's span ends when it has the reply, a server's when its handler returns: that is no contradiction, but the
+// network's time is not known.
 func TestASpanWhoseServerRunsOnIsNotDivided(t *testing.T) {
 	t.Parallel()
 	schema, events := indextest.ShopEvents(indextest.ShopRequests)

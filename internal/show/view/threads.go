@@ -21,8 +21,8 @@ type threadReader struct {
 	latest  []int64             // of each host, the instant of its latest event
 }
 
-// advance puts an event that came late within its host at the instant of the host's latest one: a world takes the events of a host in the order
-// of its clock. One that is late for other hosts only keeps its instant.
+// advance puts an event that came late within its host at the instant of the host's latest one: a world takes the
+// events of a host in the order of its clock. One that is late for other hosts only keeps its instant.
 func (r *threadReader) advance(e *index.Scanned, host int) {
 	e.At = max(e.At, r.latest[host])
 	r.latest[host] = e.At
