@@ -52,7 +52,7 @@ func (t *task) treeOf(tree *network.Tree) *network.Tree {
 func piecesOf(t *steps.Parted, tree *network.Tree, c, nearest int) []Piece {
 	var pieces []Piece
 	for i, k := range t.Pieces(c) {
-		x := Piece{First: t.Clocks[k].First, Last: t.Clocks[k].Last, StoodStill: t.StoodStill(c, i)}
+		x := Piece{First: t.Clocks[k].First, Last: t.Clocks[k].Last, StoodStill: steps.StoodStill(t, c, i)}
 		if tree.Component[k] == tree.Component[nearest] {
 			x.Map = tree.Maps[k]
 		}

@@ -68,12 +68,6 @@ func (t *Parted) Longest(c int) int {
 	return best
 }
 
-// StoodStill reports whether an original clock stood still behind a piece of it.
-func (t *Parted) StoodStill(c, k int) bool {
-	events := t.eventsOf(c)
-	return k < len(events) && events[k].stoodStill
-}
-
 // eventsOf returns the events of an original clock in the order of time.
 func (t *Parted) eventsOf(c int) []event {
 	from := slices.IndexFunc(t.events, func(e event) bool { return e.clock == c })

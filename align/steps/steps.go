@@ -83,6 +83,12 @@ type Pair struct {
 	Bent bool
 }
 
+// StoodStill reports whether an original clock stood still behind a piece of it.
+func StoodStill(t *Parted, c, k int) bool {
+	events := t.eventsOf(c)
+	return k < len(events) && events[k].stoodStill
+}
+
 // maxClockWander is the greatest change of rate, ppb/s, that is taken for a clock's own: within ten seconds the rate would
 // change by a thousandth. Messages that contradict each other even under this wander mean a step, a slew or an outlier.
 const maxClockWander = 1e5

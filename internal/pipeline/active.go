@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"math"
+	"sync"
 
 	"meridian/align"
 	"meridian/clock"
@@ -13,6 +14,8 @@ import (
 type captureActivity struct {
 	*Matched
 	clock int
+	// back returns by how much the timestamps run back at most, ns. It goes over the captures once.
+	back func() int64
 }
 
 // alignClocks aligns the clocks of a problem of an input. Those of captures can tell when they stamped packets:
@@ -22,7 +25,9 @@ func alignClocks(ctx context.Context, m *Matched, p *trace.Problem, o align.Opti
 	told.Clocks = append([]trace.Clock(nil), p.Clocks...)
 	for c := range told.Clocks {
 		if ofCaptures(m, c) {
-			told.Clocks[c].Activity = &captureActivity{m, c}
+			a := &captureActivity{Matched: m, clock: c}
+			a.back = sync.OnceValue(a.largestStepBack)
+			told.Clocks[c].Activity = a
 		}
 	}
 	return align.Solve(ctx, &told, o)
@@ -55,14 +60,19 @@ func (a *captureActivity) Between(from, to clock.HostTime) bool {
 }
 
 // RanBack reports whether the stamps of a capture run back by more than so many ns.
-func (a *captureActivity) RanBack(by int64) bool {
-	latest, found := clock.HostTime(math.MinInt64), false
+func (a *captureActivity) RanBack(by int64) bool { return a.back() > by }
+
+// largestStepBack returns by how much the stamps of a capture run back at most, ns.
+func (a *captureActivity) largestStepBack() (most int64) {
+	latest := clock.HostTime(math.MinInt64)
 	a.each(func(stamp clock.HostTime) bool {
-		found = latest > math.MinInt64 && clock.Sub(latest, stamp) > by
+		if latest > math.MinInt64 {
+			most = max(most, clock.Sub(latest, stamp))
+		}
 		latest = max(latest, stamp)
-		return !found
+		return true
 	}, func() { latest = math.MinInt64 })
-	return found
+	return most
 }
 
 // each passes on the clock's stamps of each capture, in recorded order, until stamp returns false. It calls begin
