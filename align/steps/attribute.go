@@ -16,6 +16,8 @@ type partedPair struct {
 	// other is what the pair shows along the second clock where along either one the other clock turns back; else nil.
 	other *partition
 	a, b  int
+	// undecided says that nothing but the reference tells which of the two clocks was set.
+	undecided bool
 	// ignored says that it showed a step that its pieces' maps did not confirm: its labels are not used any more.
 	ignored bool
 }
@@ -48,6 +50,7 @@ func chooseAxes(pairs []partedPair, reference int) {
 			if b.other == nil || b.a != most && b.b != most {
 				continue
 			}
+			b.undecided = counts[b.a] == counts[b.b]
 			if b.a == most { // the axis is the clock that did not turn back
 				b.partition = b.other
 			}
@@ -103,6 +106,9 @@ func attribute(pairs []partedPair, against func(*event) int, reference int) []ev
 			if best.seen == nil || moreLikely(pairs, &e, &best, against) > 0 {
 				best = e
 			}
+		}
+		if b := &pairs[best.seen[0].pair]; b.undecided && len(best.seen) == 1 {
+			best.other = b.a + b.b - best.clock
 		}
 		left = slices.DeleteFunc(left, func(s observation) bool { return slices.Contains(best.seen, s) })
 		events = append(events, best)

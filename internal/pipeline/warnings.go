@@ -151,7 +151,12 @@ func (f *findings) warnOfSteps() {
 			how = " for a leap second"
 		}
 		if x.Other >= 0 {
-			how += fmt.Sprintf(" (or that of %s the other way)", f.Clocks[x.Other].Name)
+			a, b := f.Clocks[x.Clock].Name, f.Clocks[x.Other].Name
+			how += fmt.Sprintf(" (or that of %s the other way)", b)
+			// The timeline follows its reference, so that a step which is taken for another clock's moves no event on it.
+			if f.Solution.Parent[x.Other] != x.Other {
+				f.breakPromise(fmt.Sprintf("one of %s and %s was set by %+.6f s, or the other way, and nothing tells which", a, b, float64(x.By)/1e9))
+			}
 		}
 		if show.IsCounterWrap(x.By) {
 			warnOfWrap(f, &x)

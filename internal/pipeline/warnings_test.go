@@ -14,7 +14,7 @@ import (
 
 func TestStepsAndStretchesAreSaidInOneLineEach(t *testing.T) {
 	s := &align.Solution{
-		Tree:    &network.Tree{Contradictions: []network.Contradiction{{Clocks: []int{0, 2, 1}, Timeline: 2_500_000_000, By: 17}}},
+		Tree:    &network.Tree{Parent: []int{0, 0, 0}, Contradictions: []network.Contradiction{{Clocks: []int{0, 2, 1}, Timeline: 2_500_000_000, By: 17}}},
 		Assumed: bound.Default,
 		Pairs:   []align.Pair{{A: 0, B: 1, Stretches: []bound.Stretch{{From: 0, To: 10e9, Wander: 1234.5}, {From: 20e9, To: 20_050_000_000, Wander: math.Inf(1), Steep: true}, {From: 30e9, To: 31e9, Wander: 99}}}},
 		Steps:   []align.Step{{Clock: 0, At: 1_767_225_630_000_000_001, By: 1_000_000_000, Other: -1}, {Clock: 2, At: -500_000_000, By: -1_500, Other: 1}},
@@ -34,6 +34,10 @@ func TestStepsAndStretchesAreSaidInOneLineEach(t *testing.T) {
 	}
 	if got := f.warnings.Lines(); !slices.Equal(got, want) {
 		t.Errorf("%q, not %q", got, want)
+	}
+	broken := []string{"one of c and b was set by -0.000002 s, or the other way, and nothing tells which", "the bounds of a, c, b contradict each other"}
+	if !slices.Equal(a.Broken, broken) {
+		t.Errorf("broken: %q, not %q", a.Broken, broken)
 	}
 	const words = "smooth; but 1.23e+03 ppb/s in 2 stretches of 11s in all of a and b, 8 times what the messages show there, slewed or set in 1 stretch of 50ms of a and b, " +
 		"steeper in 1 stretch of 50ms of a and b; and no clock ran off and came back between two messages of one direction"
