@@ -30,7 +30,7 @@ const (
 	// be alike. Such packets found only where both hosts together sent minChanging of them.
 	minDistinct = 4
 	minChanging = 16
-	alikeShare  = 0.1
+	alikeShare  = 0.2
 	// minShort is how many packets of flows of a kind that are too short to show that their content changes found
 	// together: nobody asks so many services of one host from ports of their own, but a resolver takes a port for each
 	// question.

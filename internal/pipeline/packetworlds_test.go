@@ -18,7 +18,7 @@ import (
 	"meridian/trace"
 )
 
-var packetWorlds = flag.Int("packet-worlds", 60, "worlds of each kind in which packets or directions are easily mistaken")
+var packetWorlds = flag.Int("packet-worlds", 20, "worlds of each kind in which packets or directions are easily mistaken")
 
 const microsecond, millisecond, second = int64(1_000), int64(1_000_000), int64(1_000_000_000)
 
