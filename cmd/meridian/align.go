@@ -49,7 +49,7 @@ Outputs, by the ending of their names:
   ` + strings.Join(pipeline.Endings(), "\n  ") + `
 
 Exit code: 0 done, 1 failed, 2 wrong usage, 3 done, but a host was left unaligned or unbounded, an inversion
-remains, or the traces have gaps (damaged, cut short, dropped events); the reason is on stderr.`,
+remains, or the traces have gaps (damaged or cut short); the reason is on stderr.`,
 		Example: `  meridian align client.pcap server.pcapng -o merged.pcapng -o timeline.html
   meridian align web=a.pcap.gz web=b.pcap db=dump/ --reference db -o report.json
   meridian align a.pcap b.pcap -o corrected/

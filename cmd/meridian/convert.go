@@ -76,7 +76,7 @@ A data set is a conversion kept in a YAML file, --dataset FILE:NAME; what flags 
         - {name: handling, begin: request_start, end: request_end, key: [id], max: 5ms}
 
 Exit code: 0 done, 1 failed, 2 wrong usage, 3 done, but a host was left unaligned or unbounded, an inversion
-remains, the traces have gaps (damaged, cut short, dropped events), or the traces have no host, row, event, field or time as asked for; the reason is on stderr.`,
+remains, the traces have gaps (damaged or cut short), or the traces have no host, row, event, field or time as asked for; the reason is on stderr.`,
 		Example: `  meridian convert web=lttng-web/ db=lttng-db/ -o timeline.pftrace
   meridian convert lttng-traces/auto-20261104/ --event 'net_*' --event 'sched_*' -o net.csv
   meridian convert trace/ --from +1.5s --to +2s -o part.ctf

@@ -38,7 +38,7 @@ of the least delays, which no method can see; where only two hosts have a truth,
 broadcasts, as SVG and as one page.
 
 Exit code: 0 done, 1 failed, 2 wrong usage, 3 done, but a host was left unaligned or unbounded, an inversion
-remains, the traces have gaps (damaged, cut short, dropped events), or the truth lies outside of the bounds; the reason is on stderr.`,
+remains, the traces have gaps (damaged or cut short), or the truth lies outside of the bounds; the reason is on stderr.`,
 		Example: `  meridian evaluate client.pcap server.pcap
   meridian evaluate web=a.pcap db=b.pcap --method none
   meridian evaluate messages.txt --truth truth.json --compare

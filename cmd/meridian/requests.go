@@ -45,8 +45,8 @@ network are by one clock each, and exact. Where one end alone was recorded the r
 bounds leave several causes, all are named, with "or" between them. "beyond" is by how much a request is beyond the median of its like: of one
 name, between the same hosts.
 
-Exit code: 0 done, 1 failed, 2 wrong usage, 3 done, but a host was left unaligned or unbounded, an inversion remains, the traces have gaps (damaged, cut short,
-dropped events), or requests beyond --packets are not listed; the reason is on stderr.`,
+Exit code: 0 done, 1 failed, 2 wrong usage, 3 done, but a host was left unaligned or unbounded, an inversion remains, the traces have gaps (damaged or cut short),
+or requests beyond --packets are not listed; the reason is on stderr.`,
 		Example: `  meridian requests spans.json
   meridian requests web=web-trace/ db=db-trace/ --slowest 20 --match "GET /cart" --json
   meridian requests monday.mvx --percentiles`,

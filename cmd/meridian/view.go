@@ -74,7 +74,7 @@ bounds. It may be repeated, for a run of several traces; the other flags hold fo
 --method ` + pipeline.AsRecorded + ` stamps stay as they were recorded.
 
 Exit code: 0 done or interrupted while it served, 1 failed, 2 wrong usage; with -o also 3 done, but a host was left
-unaligned or unbounded, an inversion remains, the traces have gaps (damaged, cut short, dropped events), or the traces have no host, row, event, field or time as asked for; with
+unaligned or unbounded, an inversion remains, the traces have gaps (damaged or cut short), or the traces have no host, row, event, field or time as asked for; with
 --follow 3 for the reasons that 'meridian tail' gives it; the reason is on stderr.`,
 		Example: `  meridian view client.pcap server.pcapng
   meridian view web=lttng-web/ db=lttng-db/ --from +10s --to +12s

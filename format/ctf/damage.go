@@ -270,7 +270,7 @@ func (r *Reader) finish() error {
 		}
 		r.w.Gap(r.s.Path, kind, fmt.Sprintf("at offset %d of %d bytes", r.window.size, size), 1)
 	}
-	gap(r.Discarded, "event discarded by the tracer")
+	tell(r.Discarded, "event discarded by the tracer", "") // counted, and usual on a busy machine
 	gap(r.Lost, "packet lost by the tracer")
 	tell(r.StepsBack, "stamp earlier than the one before", fmt.Sprintf("at offset %d; the largest step back is %d ns", r.firstStep, r.Largest))
 	tell(r.cut, "array element dropped", fmt.Sprintf("an event holds at most %d values", maxValues))

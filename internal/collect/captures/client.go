@@ -46,6 +46,9 @@ func (h *Host) Close() {
 // List returns the capture at a path of the host, or those in a directory. An agent that does not give them is a [RefusedError].
 func (h *Host) List(ctx context.Context, path string) ([]File, error) {
 	var files []File
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	err := h.ask(ctx, request{Op: opList, Path: path}, func(a *answer) error {
 		files = a.Files
 		if len(files) == 0 {
