@@ -161,7 +161,7 @@ func (e *Estimated) contradictory() bool {
 		return false
 	}
 	return slices.ContainsFunc(e.pairs, func(x Pair) bool {
-		if e.bent(x.A, x.B) {
+		if x.bent() {
 			return true
 		}
 		return x.Estimate.Fit == pair.Fallback && (e.task.method.linear || x.Estimate.Map.Low == nil)
@@ -176,15 +176,15 @@ func (e *Estimated) findSteps(ctx context.Context) (*steps.Parted, error) {
 	messages := make([]steps.Pair, len(pairs))
 	for i := range pairs {
 		x := &pairs[i]
-		messages[i] = steps.Pair{A: x.A, B: x.B, Messages: problems[i], Bent: e.bent(x.A, x.B)}
+		k, estimated := e.pairs.index(x.A, x.B) // messages of second clocks are estimated as those of the first
+		messages[i] = steps.Pair{A: x.A, B: x.B, Messages: problems[i], Bent: estimated && e.pairs[k].bent()}
 	}
 	return steps.Find(ctx, t.problem, messages, e.assumed.Epsilon, t.reference)
 }
 
-// bent reports whether two clocks bend more in some stretch than clocks wander.
-func (e *Estimated) bent(a, b int) bool {
-	i, found := e.pairs.index(a, b)
-	return found && slices.ContainsFunc(e.pairs[i].Stretches, func(s bound.Stretch) bool { return steps.Contradictory(s.Wander) })
+// bent reports whether the clocks bend more in some stretch than clocks wander.
+func (x *Pair) bent() bool {
+	return slices.ContainsFunc(x.Stretches, func(s bound.Stretch) bool { return steps.Contradictory(s.Wander) })
 }
 
 // estimator makes an Estimated; it may change it until it is returned.
@@ -323,8 +323,9 @@ func (x *estimator) boundOne(i int) {
 		return
 	}
 	p.Estimate = pair.Estimate{}
-	x.setTolerated(i)
-	c, believing := bound.NewBoth(problem, x.assumed, x.task.tolerance(p.A, p.B), p.Stretches...)
+	tolerance := x.task.tolerance(p.A, p.B)
+	p.setTolerated(&tolerance)
+	c, believing := bound.NewBoth(problem, x.assumed, tolerance, p.Stretches...)
 	if c.Empty() {
 		return
 	}

@@ -126,15 +126,13 @@ func (t *task) without(found []FalseMessage) *task {
 // many consecutive ones.
 type Tolerated struct{ False, Of int }
 
-// setTolerated says of a pair how many of its messages may be false each way.
-func (x *estimator) setTolerated(i int) {
-	p := &x.pairs[i]
-	tolerance := x.task.tolerance(p.A, p.B)
+// setTolerated says how many messages of the pair may be false each way.
+func (x *Pair) setTolerated(t *bound.Tolerance) {
 	of := func(messages int64) Tolerated {
-		return Tolerated{False: tolerance.Allowed(int(messages)), Of: int(min(messages, bound.BlockSize))}
+		return Tolerated{False: t.Allowed(int(messages)), Of: int(min(messages, bound.BlockSize))}
 	}
-	p.ToleratedAB, p.ToleratedBA = of(p.AB), of(p.BA)
-	p.False = int64(len(tolerance.Found))
+	x.ToleratedAB, x.ToleratedBA = of(x.AB), of(x.BA)
+	x.False = int64(len(t.Found))
 }
 
 // believing returns the maps of all clocks with the bounds that hold if every message is true that was not left out.

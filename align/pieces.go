@@ -29,7 +29,8 @@ func (s *Solution) Runs(c int) []clock.Map {
 		if s.Steps[i].Clock != c {
 			continue
 		}
-		if n++; s.Steps[i].By < 0 && !s.Steps[i].StoodStill {
+		n++
+		if s.Steps[i].By < 0 && !s.Steps[i].StoodStill {
 			runs, from = append(runs, steps.Join(s.Pieces[c][from:n])), n
 		}
 	}

@@ -44,6 +44,9 @@ func Add[T Time](t T, span int64) T {
 	return T(s)
 }
 
+// Distance returns how far two instants are apart, ns. It does not saturate.
+func Distance[T Time](t, u T) uint64 { return uint64(max(t, u)) - uint64(min(t, u)) }
+
 // Sub returns the span from u to t in ns, saturated to the int64 range.
 func Sub[T Time](t, u T) int64 {
 	d := int64(t) - int64(u)

@@ -55,17 +55,13 @@ func roundTripOf(p, q *commonPacket, split span) (t roundTrip, ok bool) {
 	if p.direction == q.direction || !within(q.a, p.a, maxGap) && !within(q.b, p.b, maxGap) {
 		return t, false
 	}
-	t.gap = int64(min(distance(p.a, q.a), distance(p.b, q.b)))
+	t.gap = int64(min(clock.Distance(p.a, q.a), clock.Distance(p.b, q.b)))
 	if p.direction == 1 {
 		p, q = q, p
 	}
 	t.both = int64(q.a-q.b) - int64(p.a-p.b)
 	t.vote = split.side(t.both, 0)
 	return t, true
-}
-
-func distance(s, t clock.HostTime) uint64 {
-	return uint64(max(s, t)) - uint64(min(s, t))
 }
 
 // side returns on which side of a span v lies by more than margin.

@@ -14,9 +14,6 @@ import (
 var identifying = []string{"host.name", "k8s.node.name", "host.id", "hostname", "k8s.pod.name", "k8s.pod.uid", "container.id", "ip",
 	"service.instance.id", "process.pid", "service.name"}
 
-// serviceName is the attribute that names a host where no better one is known.
-const serviceName = "service.name"
-
 // spanNames is what is known of the name of one clock.
 type spanNames struct {
 	NamePremise
@@ -39,7 +36,7 @@ func (r *SpanResult) names(j *spanJoin) {
 				continue
 			}
 			p := get(f.Clocks[x.Host])
-			if p.NamedBy == "" || x.NamedBy != serviceName {
+			if p.NamedBy == "" || x.NamedBy != trace.ServiceName {
 				p.NamedBy = x.NamedBy
 			}
 			if x.Service != "" && !slices.Contains(p.Services, x.Service) {
@@ -58,7 +55,7 @@ func (r *SpanResult) names(j *spanJoin) {
 	r.sides(j, get)
 	for _, p := range of {
 		p.Refuted = p.Contradicted > 0 && (2*p.Contradicted > p.Pairs || refuted(int(p.Contradicted), int(p.Pairs)))
-		if p.NamedBy == serviceName {
+		if p.NamedBy == trace.ServiceName {
 			p.Apart = apart(p.calls)
 		}
 		switch {
@@ -127,11 +124,11 @@ func (r *SpanResult) sides(j *spanJoin, get func(int) *spanNames) {
 		}
 		x := sidedCall{name: c.Name, middle: clock.Sub(s.Start, c.Start)/2 + clock.Sub(s.End, c.End)/2}
 		entry := func(n int32) int64 { return int64(j.spans[n].file)<<32 | int64(j.at(n).Resource) }
-		if n := get(to); n.NamedBy == serviceName {
+		if n := get(to); n.NamedBy == trace.ServiceName {
 			x.span, x.entry, x.other, x.at = p[1], entry(p[1]), from, c.Start
 			n.calls = append(n.calls, x)
 		}
-		if n := get(from); n.NamedBy == serviceName {
+		if n := get(from); n.NamedBy == trace.ServiceName {
 			x.span, x.entry, x.other, x.at = p[0], entry(p[0]), to, s.Start
 			n.calls = append(n.calls, x)
 		}

@@ -42,7 +42,7 @@ func (n *answers) ofTaps() bool {
 	if float64(n.quick) >= quickShare*float64(all) {
 		return false
 	}
-	return binomialTail(all, all-n.quick, 1-quickShare) < maxError
+	return trace.BinomialTail(int64(all), int64(all-n.quick), 1-quickShare) < maxError
 }
 
 // ofHosts reports whether some answers are so quick that only a kernel beside the capture can have given them.

@@ -87,7 +87,7 @@ func (f *ResolutionFinder) Resolution() Resolution {
 	free := int64(0) // multiples of the decade that have no step yet
 	for k := coarsestDecade; k > unit; k-- {
 		free += f.multiples[k]
-		if free == 0 || chanceOf(free, n, math.Pow10(unit-k)) >= stepChance {
+		if free == 0 || BinomialTail(n, free, math.Pow10(unit-k)) >= stepChance {
 			continue
 		}
 		crowded = append(crowded, k)
@@ -95,7 +95,7 @@ func (f *ResolutionFinder) Resolution() Resolution {
 	}
 	for i := 0; i+1 < len(crowded); i++ {
 		k, next := crowded[i], crowded[i+1]
-		if chanceOf(of[k], of[k]+of[next], math.Pow10(next-k)) >= stepChance {
+		if BinomialTail(of[k]+of[next], of[k], math.Pow10(next-k)) >= stepChance {
 			of[next] += of[k]
 			of[k] = 0
 		}
@@ -106,22 +106,4 @@ func (f *ResolutionFinder) Resolution() Resolution {
 		}
 	}
 	return r
-}
-
-// chanceOf returns P(Bin(n, p) >= k).
-func chanceOf(k, n int64, p float64) float64 {
-	if float64(k) <= p*float64(n) {
-		return 1
-	}
-	lgamma := func(x int64) float64 {
-		v, _ := math.Lgamma(float64(x + 1))
-		return v
-	}
-	term := math.Exp(lgamma(n) - lgamma(k) - lgamma(n-k) + float64(k)*math.Log(p) + float64(n-k)*math.Log1p(-p))
-	tail := 0.0
-	for i := k; i <= n && term > tail*1e-9; i++ { // above the mean, each term is less than the one before
-		tail += term
-		term *= float64(n-i) / float64(i+1) * p / (1 - p)
-	}
-	return tail
 }

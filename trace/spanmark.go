@@ -40,6 +40,10 @@ type SpanMark struct {
 	Link               bool // a further message that the span received: the span itself is another mark
 }
 
+// ServiceName is the attribute that names a host where no other does. It names a service, which may have several
+// processes.
+const ServiceName = "service.name"
+
 // SpanResource is the process that a part of a file's spans are of, as the file describes it.
 type SpanResource struct {
 	Host       int // index into the hosts of its Marks

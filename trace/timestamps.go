@@ -52,7 +52,7 @@ func (x *TimestampCheck) Add(p *Packet) {
 	}
 	if x.packets > 0 && p.Time != x.last {
 		x.differ = true
-		x.jumps = x.jumps || distance(p.Time, x.last) > absurdJump
+		x.jumps = x.jumps || clock.Distance(p.Time, x.last) > absurdJump
 	}
 	x.last = p.Time
 	x.packets++
@@ -86,7 +86,7 @@ func (c *Capture) dropAbsurd() int {
 			continue
 		}
 		by := c.displacement(i)
-		if by == 0 && distance(p.Time, usual) <= absurdAge {
+		if by == 0 && clock.Distance(p.Time, usual) <= absurdAge {
 			continue
 		}
 		same = same && (len(absurd) == 0 || p.Time == c.Packets.At(absurd[0]).Time)
@@ -149,9 +149,9 @@ func (c *Capture) displacement(i int) int64 {
 	low, high := min(before, behind), max(before, behind)
 	least := max(absurdJump, spreadBefore, spreadBehind)
 	switch {
-	case at < low && distance(at, low) >= least:
+	case at < low && clock.Distance(at, low) >= least:
 		return clock.Sub(at, low)
-	case at > high && distance(at, high) >= least:
+	case at > high && clock.Distance(at, high) >= least:
 		return clock.Sub(at, high)
 	}
 	return 0
@@ -173,7 +173,7 @@ func (c *Capture) beside(i, step int) (median clock.HostTime, spread uint64, ok 
 	slices.Sort(window)
 	n := len(window)
 	median = window[n/2]
-	return median, 2 * min(distance(window[0], median), distance(median, window[n-1])), true
+	return median, 2 * min(clock.Distance(window[0], median), clock.Distance(median, window[n-1])), true
 }
 
 // retime gives untimed packets the time of the last packet before them that has one, or of the first behind them. Where
@@ -199,5 +199,3 @@ func (c *Capture) retime() {
 		}
 	}
 }
-
-func distance(s, t clock.HostTime) uint64 { return uint64(max(s, t)) - uint64(min(s, t)) }

@@ -173,7 +173,8 @@ func TestPointsOfAFewRunsAreMerged(t *testing.T) {
 		points := make([]point, r.IntN(60))
 		x := 0.0
 		for i := range points {
-			if x += float64(r.IntN(4)); r.IntN(12) == 0 {
+			x += float64(r.IntN(4))
+			if r.IntN(12) == 0 {
 				x = float64(r.IntN(20))
 			}
 			points[i] = point{x, float64(r.IntN(5))}
@@ -181,7 +182,8 @@ func TestPointsOfAFewRunsAreMerged(t *testing.T) {
 		side := float64(1 - 2*r.IntN(2))
 		want := slices.Clone(points)
 		inOrder(want, side)
-		if m.inOrder(points, side); !slices.Equal(points, want) {
+		m.inOrder(points, side)
+		if !slices.Equal(points, want) {
 			t.Fatalf("%v, want %v", points, want)
 		}
 	}

@@ -153,7 +153,8 @@ func (f *methodFlags) options(all bool) (o pipeline.Options, err error) {
 			return o, wrong("--wander %g --epsilon %v --max-skew %g: all must be finite and not negative", f.wander, f.epsilon, f.maxSkew)
 		}
 	}
-	if o.Align.Tolerance, err = f.parseTolerance(); err != nil {
+	o.Align.Tolerance, err = f.parseTolerance()
+	if err != nil {
 		return o, err
 	}
 	if f.flags.Changed("segment") && f.segment <= 0 {

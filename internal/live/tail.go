@@ -226,7 +226,7 @@ func (o *Outcome) Reversed() string {
 	if o.Violations > 0 {
 		first := ""
 		if x := o.Excluded; x != nil {
-			first = fmt.Sprintf(", the first by at least %s: sent by %s at %s, received by %s at %s of the timeline", show.Duration(int64(x.By)), o.hostName(x.From), instantText(x.Sent), o.hostName(x.To), instantText(x.Received))
+			first = fmt.Sprintf(", the first by at least %s: sent by %s at %s, received by %s at %s of the timeline", show.Duration(int64(x.By)), o.hostName(x.From), show.InstantText(x.Sent), o.hostName(x.To), show.InstantText(x.Received))
 		}
 		parts = append(parts, fmt.Sprintf("%d messages were received before they were sent by the bounds of both ends%s: a bound or a timestamp is wrong", o.Violations, first))
 	}
@@ -241,10 +241,6 @@ func (o *Outcome) hostName(host int) string {
 		return fmt.Sprintf("host %d", host)
 	}
 	return o.hosts[host]
-}
-
-func instantText(t clock.TimelineTime) string {
-	return time.Unix(0, int64(t)).UTC().Format("2006-01-02T15:04:05.000000000Z")
 }
 
 // SetText names the clocks that were set.

@@ -140,7 +140,7 @@ func (s *Solved) premises() []show.Premise {
 		out = append(out, s.replyPremise(&r))
 	}
 	for _, n := range s.spans.Names {
-		if n.NamedBy != serviceName && n.Pairs == 0 {
+		if n.NamedBy != trace.ServiceName && n.Pairs == 0 {
 			continue
 		}
 		tested := n.Pairs
@@ -148,9 +148,6 @@ func (s *Solved) premises() []show.Premise {
 	}
 	return out
 }
-
-// serviceName is the attribute that names a host where no better one is known.
-const serviceName = "service.name"
 
 func (s *Solved) replyPremise(r *match.ReplyPremise) show.Premise {
 	server, client := s.Clocks[r.From].Name, s.Clocks[r.To].Name
@@ -208,7 +205,7 @@ func premiseClause(premises []show.Premise) string {
 	var services []string
 	for _, p := range premises {
 		switch {
-		case p.Kind == show.OneClock && p.About == serviceName:
+		case p.Kind == show.OneClock && p.About == trace.ServiceName:
 			services = append(services, p.Hosts[0])
 		case p.Kind == show.OneClock || p.Messages == 0:
 		default:
@@ -313,7 +310,7 @@ func warnOfSpanNames(f *findings) {
 		case n.Contradicted > 0:
 			f.warnings.Add(host, fmt.Sprintf("of %d spans and their parents on it, no single clock explains %d", n.Pairs, n.Contradicted), "")
 		}
-		if n.NamedBy == serviceName {
+		if n.NamedBy == trace.ServiceName {
 			services = append(services, host)
 		}
 	}

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"fmt"
-	"time"
 
 	"meridian/clock"
 	"meridian/internal/show"
@@ -23,7 +22,7 @@ func (a *Aligned) SelfCheck(w *trace.Warnings) (broken []string) {
 		if x, ok := worstContradiction(&a.Problem, a.Solution.Maps); ok {
 			from, to := &a.Clocks[x.from], &a.Clocks[x.to]
 			w.Add("", fmt.Sprintf("of the messages that the bounds exclude the worst left %s at %s and came to %s at %s, each by its own clock: by the bounds it came at least %s before it left",
-				from.Name, stampText(x.Sent), to.Name, stampText(x.Received), show.Duration(x.by)), "")
+				from.Name, show.InstantText(x.Sent), to.Name, show.InstantText(x.Received), show.Duration(x.by)), "")
 		}
 	}
 	return broken
@@ -35,7 +34,7 @@ func crossedBounds(hosts []show.Host) (broken []string) {
 	for i := range hosts {
 		for _, k := range hosts[i].Map {
 			if k.LowNs != nil && k.HighNs != nil && *k.LowNs > *k.HighNs {
-				broken = append(broken, fmt.Sprintf("the bounds of %s contradict themselves at %s of its time: this is a fault of Meridian, please report it", hosts[i].Name, stampText(k.HostNs)))
+				broken = append(broken, fmt.Sprintf("the bounds of %s contradict themselves at %s of its time: this is a fault of Meridian, please report it", hosts[i].Name, show.InstantText(k.HostNs)))
 				break
 			}
 		}
@@ -68,9 +67,4 @@ func worstContradiction(p *trace.Problem, maps []clock.Map) (worst contradiction
 		}
 	}
 	return worst, ok
-}
-
-// stampText writes a timestamp of a host's clock.
-func stampText(t clock.HostTime) string {
-	return time.Unix(0, int64(t)).UTC().Format("2006-01-02T15:04:05.000000000Z")
 }

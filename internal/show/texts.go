@@ -1,6 +1,11 @@
 package show
 
-import "strings"
+import (
+	"strings"
+	"time"
+
+	"meridian/clock"
+)
 
 // Duration writes a length of time in ns in the unit that suits it, as all that people read has it.
 func Duration(ns int64) string { return duration(ns) }
@@ -40,4 +45,9 @@ func (r *Report) PairTexts() [][]string {
 			p.Fit, optional(p.OffsetNs, offset), skew(p.SkewPPM, p.SkewLowPPM, p.SkewHighPPM), bound(p.BoundNs), allTrue(p.BoundNs, p.BoundAllTrueNs)})
 	}
 	return rows
+}
+
+// InstantText writes an instant, or a reading of a host's clock, in UTC with all its nanoseconds.
+func InstantText[T clock.Time](t T) string {
+	return time.Unix(0, int64(t)).UTC().Format("2006-01-02T15:04:05.000000000Z")
 }

@@ -20,7 +20,7 @@ var hostNames = []string{
 
 // ServiceName is the attribute that names a host where no other does. It names a service, which may have several
 // processes on several hosts.
-const ServiceName = "service.name"
+const ServiceName = trace.ServiceName
 
 // distinguishing are further attributes by which processes of one name may differ, for advice.
 var distinguishing = []string{"k8s.node.name", "k8s.pod.uid", "container.id", "process.pid", ServiceName}

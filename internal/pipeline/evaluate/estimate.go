@@ -158,7 +158,8 @@ func (e *estimator) repair(ctx context.Context, x *estimate, o pipeline.AlignOpt
 	default:
 		s, tree := *x.solution, *x.solution.Tree
 		s.Tree, tree.Maps, s.Divided = &tree, x.maps, x.divided
-		if x.solution, x.repair, err = pipeline.Repair(ctx, e.problem, &s, o); err == nil {
+		x.solution, x.repair, err = pipeline.Repair(ctx, e.problem, &s, o)
+		if err == nil {
 			x.maps, x.divided = x.solution.Maps, x.solution.Divided
 		}
 	}

@@ -2,9 +2,7 @@ package view
 
 import (
 	"fmt"
-	"time"
 
-	"meridian/clock"
 	"meridian/internal/cause"
 	"meridian/internal/show"
 	"meridian/internal/show/index"
@@ -135,12 +133,8 @@ func (c *causes) contradictionText() string {
 		return fmt.Sprintf("%d requests contradict the clocks", c.wrong.count)
 	}
 	named := func(e *index.Event) string {
-		return fmt.Sprintf("%s at %s", c.about.Hosts[c.about.Rows[e.Row].Host].Name, stampText(e.Recorded))
+		return fmt.Sprintf("%s at %s", c.about.Hosts[c.about.Rows[e.Row].Host].Name, show.InstantText(e.Recorded))
 	}
 	return fmt.Sprintf("%d requests contradict the clocks, the first by at least %s: %s (%s, and %s, each by its own clock)",
 		c.wrong.count, show.Duration(x.by), x.what, named(&first), named(&second))
-}
-
-func stampText(t clock.HostTime) string {
-	return time.Unix(0, int64(t)).UTC().Format("2006-01-02T15:04:05.000000000Z")
 }
