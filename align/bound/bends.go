@@ -370,6 +370,12 @@ func (s *segment) lift(points []point, epsilon, side float64) {
 	}
 }
 
+// unlifted returns a point as it was before it was lifted.
+func (s *segment) unlifted(q point, epsilon, side float64) point {
+	value, _ := s.profile.at(q.x)
+	return point{q.x, q.y - side*(epsilon+value)}
+}
+
 // lifted lifts points by the segment's profile and returns their hull, in place.
 func (s *segment) lifted(points []point, epsilon, side float64) []point {
 	s.lift(points, epsilon, side)

@@ -102,14 +102,12 @@ func NewBoth(p *pair.Problem, a Assumption, t Tolerance, stretches ...Stretch) (
 	}
 	of := &tolerant.segments[0]
 	slots := newSlots(believing.first, believing.last, p.AB.Len()+p.BA.Len())
-	unlifted := func(points []point, side float64, slots *slotted) {
-		for _, q := range points {
-			value, _ := of.profile.at(q.x)
-			slots.add(point{q.x, q.y - side*(a.Epsilon+value)})
-		}
+	for _, q := range corners.ceilings {
+		slots.ceilings.add(of.unlifted(q, a.Epsilon, 1))
 	}
-	unlifted(corners.ceilings, 1, &slots.ceilings)
-	unlifted(corners.floors, -1, &slots.floors)
+	for _, q := range corners.floors {
+		slots.floors.add(of.unlifted(q, a.Epsilon, -1))
+	}
 	believing.segments = []segment{{
 		from: of.from, to: of.to, profile: of.profile, first: of.first, last: of.last, steepest: of.steepest,
 		ceiling: graham(corners.ceilings, 1), floor: graham(corners.floors, -1),
@@ -324,8 +322,7 @@ func (s *segment) hull(messages pair.Messages, all int, side float64, at plotter
 			*outer = (*outer)[:begin+len(scan((*outer)[begin:], side))]
 		}
 		for _, q := range level(b.points, side, c.tolerance.allowedWithin(all, c.instant(b.first), c.instant(b.last)), s.steepest) {
-			value, _ := s.profile.at(q.x)
-			slots.add(point{q.x, q.y - side*(c.Epsilon+value)})
+			slots.add(s.unlifted(q, c.Epsilon, side))
 			corners = append(corners, q)
 		}
 	}

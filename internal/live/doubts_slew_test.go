@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"meridian/clock"
-	"meridian/order"
 )
 
 // A clock is slewed for a while by more than is assumed, instead of being set. Each event that was shown outside of its
@@ -27,34 +26,9 @@ func TestPlacesOfAClockThatWasSlewedAreWithdrawn(t *testing.T) {
 				by := since * x.ppm / 1_000_000
 				e.Event.Time, e.Time = clock.Add(e.Event.Time, by), clock.Add(e.Time, by)
 			}
-			f := follow(t, hosts[:], Options{Doubts: true, Sorter: order.SorterOptions{Frame: 100 * time.Millisecond}})
-			sink := &doubtSink{collector: collector{s: f.Session}}
-			f.To(sink)
-			for i := range seconds * 50 {
-				share := float64(i+1) / (seconds * 50)
-				f.step(20*time.Millisecond, share, share)
-			}
-			f.finish()
-			wrong, untold := 0, 0
-			for i, y := range sink.taken {
-				truth := int64(y.stamp)
-				if hostNamed(f.Schema().Hosts[y.host]) == 1 {
-					truth = exact[position(&hosts[1], y.n)]
-				}
-				if !y.bounded || int64(y.low) <= truth+1 && int64(y.high) >= truth-1 {
-					continue
-				}
-				wrong++
-				told := false
-				for _, d := range sink.doubts {
-					told = told || d.host == y.host && d.before > i && d.from <= y.at && y.at <= d.to
-				}
-				if !told {
-					untold++
-				}
-			}
-			if untold > 0 {
-				t.Errorf("%d ppm for %v, seed %d: %d of %d wrong events are in no doubt: %+v", x.ppm, x.over, seed, untold, wrong, sink.doubts)
+			sink, wrong, untold := doubtsOf(t, hosts[:], exact, seconds)
+			if len(untold) > 0 {
+				t.Errorf("%d ppm for %v, seed %d: %d of %d wrong events are in no doubt: %+v", x.ppm, x.over, seed, len(untold), wrong, sink.doubts)
 			}
 			if wrong == 0 || len(sink.doubts) == 0 {
 				t.Errorf("%d ppm for %v, seed %d: %d wrong, %d doubts: the test says nothing", x.ppm, x.over, seed, wrong, len(sink.doubts))
